@@ -122,82 +122,6 @@ KINDS: Final[Sequence[Kind]] = (
 )
 
 
-def _of_a_view(url: str, draw: Random) -> str:
-    """Four values, the same in all links of one view, and the first of them as a folder."""
-    view = Random(getattr(draw, "view", 0))
-    marks = [hexadecimal(view) for _ in range(4)]
-    rest = url.removeprefix(HOME)
-    return with_keys(
-        f"{HOME}/{marks[0]}{rest}", *(f"{k}={m}" for k, m in zip(("zt", "uq", "_v"), marks, strict=False))
-    )
-
-
-def _not_of_a_view(url: str) -> str:
-    rest = url.removeprefix(HOME).lstrip("/").partition("/")[2]
-    return _cut("zt", "uq", "_v")(f"{HOME}/{rest}")
-
-
-def _mobile(url: str, draw: Random) -> str:
-    rest = url.removeprefix(HOME)
-    campaign = [
-        f"utm_source={draw.choice('abc')}",
-        f"utm_medium={draw.choice('xyz')}",
-        f"utm_term={draw.choice('pq')}",
-    ]
-    return with_keys(f"{HOME}/m{rest}", *campaign) if draw.random() < 0.4 else url
-
-
-def _not_mobile(url: str) -> str:
-    rest = url.removeprefix(HOME)
-    return _cut("utm_source", "utm_medium", "utm_term")(HOME + (rest[2:] if rest.startswith("/m/") else rest))
-
-
-def _referred(url: str, draw: Random) -> str:
-    """Which page the link stands on, and a path parameter."""
-    path, mark, query = url.partition("?")
-    return with_keys(
-        f"{path};r={hexadecimal(draw)}{mark}{query}",
-        f"from={getattr(draw, 'view', 0) % 300}",
-        f"pos={draw.randrange(12)}",
-    )
-
-
-def _not_referred(url: str) -> str:
-    return _cut("from", "pos")(_out_of_path(url))
-
-
-def quoted(site: GoodSite, draw: Random) -> str:
-    """A quotation out of sixty, and how often the page was read."""
-    quotation = prose(chance("quotation", draw.randrange(60)), 12, 30)
-    return f"Read {draw.randrange(10**5)} times. Quotation of the minute: {quotation} Token {hexadecimal(draw)}"
-
-
-def commented(site: GoodSite, draw: Random) -> str:
-    """The last comments of the site, and how long ago each was."""
-    said = (
-        f"{draw.randrange(2, 59)} minutes ago {prose(chance('said', draw.randrange(40)), 6, 14)}" for _ in range(4)
-    )
-    return "Latest comments: " + " ".join(said)
-
-
-LAST: Final[Sequence[Kind]] = (
-    Kind("last: four of a view", _of_a_view, _not_of_a_view),
-    Kind("last: mobile and campaign", _mobile, _not_mobile),
-    Kind("last: from where", _referred, _not_referred),
-    keyed("last: quoted, two values", "h", "hh", margin=quoted),
-    keyed("last: commented", "token", "k", "t9", share=0.8, margin=commented),
-)
-"""Made up when the rules stood, and none of these was changed for them."""
-
-
-class View(Random):
-    """Draws for one view of a page."""
-
-    def __init__(self, seed: int, view: int) -> None:
-        super().__init__(repr((seed, view)))
-        self.view = view
-
-
 class Dressed:
     """A good site under links of a kind."""
 
@@ -222,7 +146,7 @@ class Dressed:
         page = self._good.pages.get(bare)
         if page is None:
             return MISSING
-        draw = View(self._seed, next(self._views))
+        draw = chance(self._seed, next(self._views))
         links = to(self._kind.dress(link.url, draw) for link in page.links)
         text = f"{page.text} {self._kind.margin(self._good, draw)}"
         return page._replace(links=links, text=text, identity=bare)
@@ -300,7 +224,7 @@ def main() -> None:
     parser.add_argument("--rules", action="store_true", help="print those that hold")
     parser.add_argument("--graph", type=Path, help="a recorded site in place of all")
     arguments = parser.parse_args()
-    webs: list[Callable[[], Web]] = [lambda kind=kind: Dressed(kind, arguments.seed) for kind in (*KINDS, *LAST)]  # type: ignore[misc]
+    webs: list[Callable[[], Web]] = [lambda kind=kind: Dressed(kind, arguments.seed) for kind in KINDS]  # type: ignore[misc]
     webs.append(lambda: Wiki(arguments.seed))
     if arguments.graph:
         webs = [lambda: Recorded(arguments.graph)]

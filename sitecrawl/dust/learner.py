@@ -26,7 +26,6 @@ import msgpack
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.dust.difference import difference, nearest
 from sitecrawl.dust.evidence import Evidence, State
-from sitecrawl.dust.margin import Change, Margin
 from sitecrawl.dust.parts import Parts, split
 from sitecrawl.dust.rule_set import RuleSet
 from sitecrawl.dust.rules import Rule, unpack
@@ -41,8 +40,6 @@ What else they suggest the next such repeat suggests again, and this page is amo
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
 VERSION: Final = 2
-WEAK: Final = (State.CANDIDATE, State.DROPPED)
-"""States of rules that make room for others."""
 _NAME: Final = "rule "
 """How a rule is called begins so, and no shape of URLs does."""
 
@@ -62,6 +59,11 @@ class Learnt:
 
     def __str__(self) -> str:
         return f"{_NAME}{self.number}: {self.rule}"
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it may make room for another."""
+        return self.evidence.state in {State.CANDIDATE, State.DROPPED}
 
     @property
     def trust(self) -> tuple[int, int, int]:
@@ -99,7 +101,6 @@ class Learner:
         self._forms: dict[str, tuple[str, Learnt | None]] = {}
         """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
         of it."""
-        self.margin = Margin()
         self._last = 0
         self._recent: dict[str, tuple[bytes, Parts]] = {}
         """The last URLs, as they were before any rule: their contents, and themselves without what the rules take
@@ -194,11 +195,12 @@ class Learner:
         if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.mostly_differs):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
         if len(self.learnt) >= MAX_RULES:
-            weak = [one for one in self.learnt.values() if one.evidence.state in WEAK]
+            weak = [one for one in self.learnt.values() if one.is_weak]
             if not weak:
                 return None
-            least = min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed))
-            del self.learnt[least.rule]
+            del self.learnt[
+                min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed)).rule
+            ]
         self._last += 1
         learnt = self.learnt[rule] = Learnt(self._last, rule)
         return learnt
@@ -211,14 +213,6 @@ class Learner:
                 self._meet(learnt, before, of_it)
         self._meet(learnt, parts, content)
         return learnt.evidence.is_active
-
-    def fetched_again(self, change: Change) -> None:
-        """A URL was fetched twice. Where that is more of a change than before, pages were compared in vain so far."""
-        if self.margin.learn(change):
-            self._recent.clear()
-            self._sets.clear()
-            self.learnt = {rule: one for rule, one in self.learnt.items() if one.evidence.state not in WEAK}
-            self._refresh()
 
     # What is tested
 
@@ -251,14 +245,14 @@ class Learner:
     def tested(self, url: str, *, same: bool) -> list[Learnt]:
         """A URL that was joined has been fetched and had its class's content, or had not.
 
-        All rules that changed it have made the forecast, and all answer for it: which of them was wrong nobody can
-        tell, and a rule that was not soon has its support again. Returns as `observe`.
+        All rules that changed it have made the forecast; it is the one trusted least that has failed. Returns as
+        `observe`.
         """
         self._forms.clear()
         _, used = self.active.form(split(url))
-        found = [self.learnt[rule] for rule in used]
+        found = sorted((self.learnt[rule] for rule in used), key=attrgetter("trust"))
         changed = []
-        for learnt in found:
+        for learnt in found if same else found[:1]:
             stratum = used[learnt.rule]
             learnt.evidence.test(stratum, same=same)
             if not learnt.evidence.is_active or not learnt.evidence.opens(stratum):
@@ -298,14 +292,14 @@ class Learner:
 
     def pack(self) -> bytes:
         rows = [(one.number, one.rule.pack(), one.evidence.pack()) for one in self.learnt.values()]
-        packed: bytes = msgpack.packb((VERSION, self._last, rows, self.margin.suspects, self.margin.changes))
+        packed: bytes = msgpack.packb((VERSION, self._last, rows))
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> Learner:
         """What another version has learnt is learnt anew. Raises `CorruptFile` for bytes that no `pack` wrote."""
         learner = cls()
-        version, learner._last, rows, learner.margin = _rows(data)
+        version, learner._last, rows = _rows(data)
         if version != VERSION:
             return cls()
         for number, rule, evidence in rows:
@@ -315,12 +309,10 @@ class Learner:
         return learner
 
 
-def _rows(data: bytes) -> tuple[int, int, list[tuple[int, Any, Any]], Margin]:
-    """The version, the number of the last rule, of each rule its number, itself and its evidence; the margin."""
+def _rows(data: bytes) -> tuple[int, int, list[tuple[int, Any, Any]]]:
+    """The version, the number of the last rule, and of each rule its number, itself and its evidence."""
     try:
-        version, last, found, *margin = msgpack.unpackb(data)
-        suspects, changes = margin or (0, ())
-        rows = [(int(number), list(rule), list(evidence)) for number, rule, evidence in found]
-        return version, int(last), rows, Margin(int(suspects), tuple(Change(float(s), int(d)) for s, d in changes))
+        version, last, rows = msgpack.unpackb(data)
+        return version, int(last), [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"What was learnt of a host, {len(data)} bytes, cannot be read: {error}") from error

@@ -126,7 +126,6 @@ class DiskFrontier:
             in_flight=self.in_flight,
             fingerprint=fingerprint,
             place=self._place,
-            again=lambda key: self.again(key, priority=1),
             learns=learns,
         )
         content = self._content, self.texts
@@ -325,15 +324,12 @@ class DiskFrontier:
     ) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""
         record = self.url_states.known(visit.key)
-        novelty = visit.news.novelty = self.texts.look(record.host, sample) if sample else None
-        share = novelty.share if novelty is not None and len(sample) > 1 else 1.0  # of a text too short to tell
-        margin = self.forms.margin(record)
-        most = margin.distance if share <= margin.share else 0
-        found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash, most=most)
-        self.forms.compared(visit, record, found, share, text_hash or 0)
+        found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
+        self.forms.compared(visit, record, found.original)
         section = self.url_states.host_of(record).sections[record.section]
         visit.text_hash = text_hash or 0
         visit.news.same = section.says_the_same(visit.text_hash)
+        visit.news.novelty = self.texts.look(record.host, sample) if sample else None
         return found.verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:

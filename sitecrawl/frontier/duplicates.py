@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from cityhash import CityHash64
 
@@ -41,9 +41,8 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
 MAX_CANDIDATES: Final = 64
-FIRST: Final = 16
-"""Pages of a title whose SimHashes are in its own row, 24 bytes each. With those alone forms of pages that change by
-themselves are compared."""
+FIRST: Final = 4
+"""Pages of a title whose SimHashes are in its own row."""
 
 _FAMILY = "content"
 _BLOCKS = 4
@@ -51,8 +50,6 @@ _BLOCK_BITS = 16
 _OTHER_BYTES = 28
 _HASH_BYTES = 8
 _TEXT = struct.Struct(">Q16s")
-Texts: TypeAlias = list[tuple[int, bytes]]
-"""SimHashes of pages, and their originals."""
 TEXT_BYTES: Final = _TEXT.size
 
 
@@ -97,8 +94,6 @@ class Comparison(NamedTuple):
     verdict: Verdict
     original: bytes
     """Fingerprint of the page that had the content first: of the page itself if it is new."""
-    is_suspect: bool = False
-    """Whether another page of the host has its title, and not its text."""
 
 
 class ContentIndex:
@@ -118,11 +113,10 @@ class ContentIndex:
         return original not in (None, key)
 
     def add(
-        self, host: bytes, sha1: bytes, key: bytes, *, title: str = "", text_hash: int | None = None, most: int = 0
+        self, host: bytes, sha1: bytes, key: bytes, *, title: str = "", text_hash: int | None = None
     ) -> Comparison:
         """Remember the page of `host` (its 8-byte key) with the fingerprint `key`. `sha1` is its body's, `text_hash`
-        the SimHash of its text, None without text. It is near one of the first pages of its title also where their
-        SimHashes differ in up to `most` bits. Raises `CorruptFile`.
+        the SimHash of its text, None without text. Raises `CorruptFile`.
         """
         digest = _digest_key(sha1)
         if (original := self._added.get(digest)) is not None:
@@ -131,27 +125,21 @@ class ContentIndex:
         known, row = self._database.get_many(_FAMILY, [digest, b"T" + of_title])
         if known is not None:
             return Comparison(Verdict.EQUAL, known)
-        first = self._first(b"T" + of_title, row or b"")
-        near = None if text_hash is None else self._add_text(of_title, first, text_hash, key, most)
+        near = None if text_hash is None else self._add_text(of_title, row or b"", text_hash, key)
         self._added[digest] = near or key
-        if near is not None:
-            return Comparison(Verdict.NEAR, near)
-        return Comparison(Verdict.NEW, key, is_suspect=bool(title and first and text_hash is not None))
+        return Comparison(Verdict.NEW, key) if near is None else Comparison(Verdict.NEAR, near)
 
-    def _first(self, key: bytes, stored: bytes) -> Texts:
+    def _add_text(self, of_title: bytes, stored: bytes, text_hash: int, page: bytes) -> bytes | None:
+        """The original of a page with the title and nearly the same text, if there is one."""
+        key = b"T" + of_title
+        row = self._added.get(key, stored)
         try:
-            return list(_TEXT.iter_unpack(self._added.get(key, stored)))
+            first = list(_TEXT.iter_unpack(row))
         except struct.error as error:
             raise CorruptFile(f"A title's row in {self._database.path} cannot be read: {error}") from error
-
-    def _add_text(self, of_title: bytes, first: Texts, text_hash: int, page: bytes, most: int) -> bytes | None:
-        """The original of a page with the title and nearly the same text, if there is one."""
         near = _nearest(text_hash, first)
-        if near is None and (changed := _nearest(text_hash, first, most)) is not None:
-            return changed
         if len(first) < FIRST:
-            texts = [*first, (text_hash, near or page)]
-            self._added[b"T" + of_title] = b"".join(_TEXT.pack(*text) for text in texts)
+            self._added[key] = row + _TEXT.pack(text_hash, near or page)
             return near
         keys = list(text_keys(b"N" + of_title, text_hash))
         if near is None:
@@ -184,9 +172,9 @@ def _digest_key(sha1: bytes) -> bytes:
     return b"D" + sha1[:16]
 
 
-def _nearest(text_hash: int, others: Iterable[tuple[int, bytes]], most: int = MAX_DISTANCE) -> bytes | None:
+def _nearest(text_hash: int, others: Iterable[tuple[int, bytes]]) -> bytes | None:
     """The original of the first that is near."""
-    return next((original for other, original in others if distance(text_hash, other) <= most), None)
+    return next((original for other, original in others if distance(text_hash, other) <= MAX_DISTANCE), None)
 
 
 def text_keys(stem: bytes, text_hash: int) -> Iterator[bytes]:

@@ -27,9 +27,7 @@ from typing import Final
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.dust.evidence import State
 from sitecrawl.dust.learner import Learner, Learnt, rule_number
-from sitecrawl.dust.margin import Change, Margin
 from sitecrawl.frontier.classes import NOBODY, UNKNOWN, Classes
-from sitecrawl.frontier.duplicates import Comparison
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.learners import Learners
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord, UrlState
@@ -41,7 +39,6 @@ from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.page.simhash import distance
 
 _JOINED_AT_ONCE = 500
 """URLs that had been waiting when a rule was learnt and are joined in one go; then one is fetched. 50 us each."""
@@ -53,8 +50,7 @@ _NO_FORMS: Final = (
 
 
 class Forms:
-    """See the module. `fingerprint` is that of a URL; `place` puts a host that has work again on the workbench;
-    `again` has a URL that was fetched, by its key, fetched once more."""
+    """See the module. `fingerprint` is that of a URL; `place` puts a host that has work again on the workbench."""
 
     def __init__(
         self,
@@ -67,7 +63,6 @@ class Forms:
         in_flight: Container[bytes],
         fingerprint: Callable[[str], bytes],
         place: Callable[[Iterable[Host]], None],
-        again: Callable[[bytes], bool],
         learns: bool,
     ) -> None:
         self.learns = learns
@@ -77,9 +72,6 @@ class Forms:
         self._judge = judge
         self._in_flight = in_flight
         self._place = place
-        self._again = again
-        self._twice: dict[bytes, int] = {}
-        """By their keys: the SimHashes of pages that are to be fetched twice, or were."""
         self._classes = Classes(database)
         self._standing = Representatives(self._classes, urls, states, in_flight=in_flight, fingerprint=fingerprint)
         self._fingerprint = fingerprint
@@ -162,38 +154,26 @@ class Forms:
 
     # What pages teach
 
-    def margin(self, record: UrlRecord) -> Margin:
-        """How much pages of a URL's host change by themselves."""
-        learns = self.learns and not self._states.host_of(record).is_pool
-        return self.learners.of(record.host).margin if learns else Margin()
-
-    def compared(self, visit: Visit, record: UrlRecord, found: Comparison, share: float, text_hash: int) -> None:
-        """The page of `visit` was compared with others. A `share` of its text is new; `text_hash` is its SimHash."""
+    def compared(self, visit: Visit, record: UrlRecord, original: bytes) -> None:
+        """The page of `visit` has the content of the URL with the fingerprint `original`: its own if it is new."""
+        if not self.learns or visit.again or record.url.find("/", 8) < 0:
+            return
         host = self._states.host_of(record)
-        if not self.learns or host.is_pool or record.url.find("/", 8) < 0:
+        if host.is_pool:
             return
-        learner, content = self.learners.of(host.key), found.original[: len(UNKNOWN)]
-        if visit.again:
-            if (before := self._twice.pop(visit.key, 0)) and text_hash:
-                learner.fetched_again(Change(share, distance(before, text_hash)))
-                self.learners.changed(host.key)
-            return
-        is_doubtful = found.is_suspect and learner.margin.doubts(share)
-        if found.is_suspect and learner.margin.suspect():
-            self._twice[visit.key] = text_hash
+        learner, content = self.learners.of(host.key), original[: len(UNKNOWN)]
         if host.key in self._ruled:
-            self._apply(host, learner, self._test(host, learner, visit.key, record, content, tells=not is_doubtful))
-        elif found.original != visit.key:
+            self._apply(host, learner, self._test(host, learner, visit.key, record, content))
+        elif original != visit.key:
             self._standing.repeats(visit.key, content)
-        if not is_doubtful:
-            known = self._urls.get(found.original) if found.original != visit.key else None
-            self._apply(host, learner, learner.observe(record.url, content, known.url if known is not None else None))
-        if learner.learnt or found.is_suspect:
+        first = None
+        if original != visit.key and (known := self._urls.get(original)) is not None:
+            first = known.url
+        self._apply(host, learner, learner.observe(record.url, content, first))
+        if learner.learnt:
             self.learners.changed(host.key)
 
-    def _test(
-        self, host: Host, learner: Learner, key: bytes, record: UrlRecord, content: bytes, *, tells: bool
-    ) -> list[Learnt]:
+    def _test(self, host: Host, learner: Learner, key: bytes, record: UrlRecord, content: bytes) -> list[Learnt]:
         """A page of a host with rules has come: it stands for its class, or has tested the rules that joined it."""
         its_class = self._standing.class_of(learner, record.url)
         page = self._standing.page(learner, its_class, key)
@@ -201,8 +181,7 @@ class Forms:
             self._standing.fetched(its_class, key, content)
             return []
         section = host.sections[record.section]
-        same = self._standing.is_same(page, its_class.row, content) if tells and section.trap.is_joined else None
-        if same is None:
+        if not section.trap.is_joined or (same := self._standing.is_same(page, its_class.row, content)) is None:
             return []
         url = record.url if its_class.by is not None else page[1].url  # a rule has changed one of the two
         self._tests.tested(section, learner.taken(record.url), same=same)
@@ -210,11 +189,6 @@ class Forms:
 
     def ended(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """A visit is over. What came to nothing stands for its class no longer."""
-        if key in self._twice:
-            if record.flags & Flag.AGAIN:
-                del self._twice[key]  # the second fetch came to nothing
-            elif record.state == UrlState.FETCHED:
-                self._again(key)
         if host.key not in self._ruled:
             return
         self._tests.look(host, host.sections[record.section])

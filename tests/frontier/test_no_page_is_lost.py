@@ -7,7 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
-from form_sites import Site, begin, name_of, number, prose, rules, stored
+from form_sites import Site, begin, name_of, number, rules, stored
 from frontier_helpers import Bench, check_sections
 
 PAGES = 240
@@ -108,36 +108,6 @@ def test_no_text_is_lost(bench, make):
     check_sections(bench.frontier)
 
 
-def margin(view: int) -> str:
-    """The time, a counter, a nonce, and two of forty quotations."""
-    quoted = (prose(f"{draw(view, n) % 40}", 8) for n in range(2))
-    return f"{view % 24}:{view % 60} {1000 + view} visitors {draw(view):x} " + " ".join(quoted)
-
-
-@pytest.mark.parametrize("make", [make for make in KINDS if make is not without_two])
-def test_none_is_lost_on_pages_that_change(bench, make):
-    """Nor where each page changes at each view, and its forms have one title, whatever they say."""
-    made = make()
-    made.beside = margin
-    begin(bench, made)
-    made.crawl(bench)
-    assert not wanted(bench, made) - made.came
-    assert bench.frontier.is_finished()
-
-
-def test_forms_of_pages_that_change(bench):
-    """They are known for forms: a few pages are fetched twice to see what changes, and most of the forms wait."""
-    made = site(lambda page, n: f"p/{page}?a={n}&b={n}&c={n}", lambda given, page, name: "")
-    made.beside = margin
-    begin(bench, made)
-    made.crawl(bench)
-    assert len(made.came) == PAGES
-    assert len(made.fetched) < 2 * PAGES
-    assert len(made.fetched) - len(set(made.fetched)) < 10
-    assert bench.frontier.joined > 4 * PAGES
-
-
-@pytest.mark.deep
 @pytest.mark.parametrize("make", KINDS)
 def test_none_is_lost_by_kills(bench, make):
     """Nor where the crawl is killed again and again, and forgets what is in memory only."""

@@ -14,16 +14,9 @@ from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
-from sitecrawl.page.shingles import shingles
-from sitecrawl.page.simhash import simhash
 
 LINKS = 8
 """Of each page, beside those to the home page and to the next one."""
-
-
-def prose(seed: str, words: int) -> str:
-    """Words that are the same for the same seed, and of which none is frequent."""
-    return " ".join(f"w{number:x}" for number in random.Random(seed).choices(range(3000), k=words))
 
 
 @dataclass
@@ -38,8 +31,6 @@ class Site:
     came: set[str] = field(default_factory=set)
     fetched: list[str] = field(default_factory=list)
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    beside: Callable[[int], str] | None = None
-    """What stands beside a page's text at one view; texts are compared word by word then, under one title a page."""
     goes_on: bool = False
     """Whether a page leads to the next one and to those before it alone."""
 
@@ -60,18 +51,10 @@ class Site:
             bench.link(visit, *(url(link) for link in self.links(page)))
             text = self.text_of(name, page)
             self.came.add(text)
-            verdict = self._judge(bench, visit, text, page)
+            verdict = bench.frontier.judge_content(visit, sha1(text.encode()), title=text, text_hash=None)
             good = verdict == Verdict.NEW
         bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
         self.fetched.append(name)
-
-    def _judge(self, bench: Bench, visit: Visit, text: str, page: int) -> Verdict:
-        judge = bench.frontier.judge_content
-        if self.beside is None:
-            return judge(visit, sha1(text.encode()), title=text, text_hash=None)
-        shown = f"{prose(text, 90)} {self.beside(next(self.ids))}"
-        body, title = sha1(shown.encode()), f"page {page}"
-        return judge(visit, body, title=title, text_hash=simhash(shown), sample=shingles(shown))
 
     def crawl(self, bench: Bench, *, budget: int = 20_000) -> None:
         """Up to the end of the crawl, or `budget` fetches."""
