@@ -235,10 +235,10 @@ class ResponseReader:
             self._keeps_alive &= self._has_body and self.status != _UPGRADE
         elif codings and codings[-1] == b"chunked":
             self._part = _CHUNKS
-        elif self.length is not None and self.length > self.max_size:  # before its bytes come
-            raise OverLimit(limits.BODY_SIZE, f"{self.length} bytes, and {self.max_size} is the limit")
         else:
             self._part, self._left = _BODY, self.length
+            if self.length is not None and self.length > self.max_size:  # before its bytes come
+                raise OverLimit(limits.BODY_SIZE, f"{self.length} bytes, and {self.max_size} is the limit")
             self._end_of_body()
 
     # The body

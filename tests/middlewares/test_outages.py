@@ -39,10 +39,9 @@ class Shop:
         return linked(*(f"/{n}" for n in range(1, PAGES))) if path == "/" else f"page {path}"
 
 
-@pytest.mark.parametrize("outage", [HALF, pytest.param(BUSY, marks=pytest.mark.deep)])
-def test_a_host_that_is_down_for_a_while(outage: Answer, tmp_path: Path) -> None:
+def test_a_host_that_is_down_for_a_while(tmp_path: Path) -> None:
     """Seven failures in a row are more than any page's retries; they cost time, and no page."""
-    with LocalWeb(Shop(lambda asked, _: outage if 10 <= asked < 17 else None)) as web:
+    with LocalWeb(Shop(lambda asked, _: BUSY if 10 <= asked < 17 else None)) as web:
         done = crawl(web.root, tmp_path / "job", **QUICK)
     assert done.returncode == 0
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
@@ -52,7 +51,7 @@ def test_a_host_that_is_down_for_a_while(outage: Answer, tmp_path: Path) -> None
 
 def test_a_host_that_is_down_for_good(tmp_path: Path) -> None:
     """The crawl ends, says what it left, and its next run gets it."""
-    shop = Shop(lambda asked, _: HALF if asked >= 10 else None)
+    shop = Shop(lambda asked, _: BUSY if asked >= 10 else None)
     with LocalWeb(shop) as web:
         done = crawl(web.root, tmp_path / "job", **QUICK)
         assert (

@@ -71,7 +71,7 @@ def test_a_page_has_its_facts_in_the_index(tmp_path, store):
     [
         (exchange("http://site.example/robots.txt", b"", 404), "robots", None),
         (exchange(status=302, headers=[(b"location", b"../x?y")]), "redirect", "http://site.example/x?y"),
-        (exchange(status=302, headers=[(b"Location", b"http://[bad")]), "other", None),
+        (exchange(status=302, headers=[(b"Location", b"http://[bad")]), "redirect", None),
         (exchange(status=302), "other", None),
         (exchange(status=500), "error", None),
         (exchange(status=204, body=b""), "other", None),

@@ -223,6 +223,8 @@ ELSEWHERE = (
     EXTRACT_SIZE,
     EXTRACT_TIME,
     REGEX_TIME,
+    limits.ROBOTS_RULES,
+    limits.ROBOTS_WORK,
     limits.COOKIES,
     limits.FTP_ENTRIES,
     limits.REQUISITES,
@@ -233,7 +235,8 @@ ELSEWHERE = (
     limits.PARSE_TIME,
     limits.PARSE_MEMORY,
 )
-"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, and tests/spiders/test_extract.py,
+"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, `test_too_many_rules_of_a_robots_txt`, and
+tests/spiders/test_extract.py,
 test_requisites.py, tests/extensions/test_ftp_handler.py and tests/rendering/test_hostile_pages.py, meet them."""
 
 
@@ -260,6 +263,19 @@ def test_a_sitemap_without_end(limit: Limit, body: bytes, tmp_path: Path) -> Non
         SITEMAP_ENTRIES.stat: int(limit is SITEMAP_ENTRIES),
         SITEMAP_SIZE.stat: int(limit is SITEMAP_SIZE),
     }
+
+
+def test_too_many_rules_of_a_robots_txt(tmp_path: Path) -> None:
+    """Those beyond the limit are left out, and what takes too long to compare is not asked for; both are counted."""
+    rules = "User-agent: *\n" + "".join(f"Disallow: /*{n}*x\n" for n in range(10))
+    pages: dict[str, Page] = {"/": linked("/page"), "/page": "a page", "/robots.txt": rules}
+    small = {limits.ROBOTS_RULES.setting: 5, limits.ROBOTS_WORK.setting: 1, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    with LocalWeb(pages) as web:
+        done = generic(web.root, tmp_path / "job", **small)
+        assert not web.paths()  # of pages
+    stats = stats_of(done.stderr)
+    assert stats[limits.ROBOTS_RULES.stat] == 1
+    assert stats[limits.ROBOTS_WORK.stat] > 0
 
 
 @pytest.mark.parametrize("limit", [one for one in LIMITS if one not in ELSEWHERE], ids=lambda limit: limit.stat)
