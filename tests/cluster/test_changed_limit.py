@@ -23,7 +23,7 @@ from sitecrawl.cluster.options import CrawlLimits, NewLimit
 from sitecrawl.cluster.run import Run, change
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.cluster.steps import Steps
-from sitecrawl.crawl import shared_frontiers
+from sitecrawl.crawl import frontiers, shared_frontiers
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 
@@ -47,7 +47,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(shared_frontiers, "time", SimpleNamespace(monotonic=found, time=time.time))
+    for module in (frontiers, shared_frontiers):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=found, time=time.time))
     return found
 
 
