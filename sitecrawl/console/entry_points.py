@@ -7,14 +7,13 @@ first asks it for anything.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
 _PACKAGE = "sitecrawl.commands"
 _GROUP = "scrapy.commands"
-_DISTRIBUTION = "scrapy-sitecrawl"
 
 
 class Later(ScrapyCommand):
@@ -100,7 +99,4 @@ class Why(Later):
 
 def commands_are_here() -> bool:
     """Whether `scrapy pages` and the like are commands: sitecrawl may be on the path without being installed."""
-    try:
-        return bool(distribution(_DISTRIBUTION).entry_points.select(group=_GROUP, name=Pages.name))
-    except PackageNotFoundError:
-        return False
+    return bool(entry_points(group=_GROUP, name=Pages.name))

@@ -73,5 +73,5 @@ print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.") and 
 def test_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where sitecrawl is installed: what is only on the path brings none."""
     assert commands_are_here()
-    monkeypatch.setattr("sitecrawl.console.entry_points._DISTRIBUTION", "no-such-distribution")
+    monkeypatch.setattr("sitecrawl.console.entry_points.entry_points", lambda **_: ())
     assert not commands_are_here()
