@@ -152,8 +152,6 @@ class _Copying:
         kind = key[:1]
         if kind == b"D":
             return kind + self._random(key[1:], 16), self._key(value)
-        if kind == b"S":
-            return kind + self._hosts[key[1:9]] + key[9:], value
         of_title = kind + self._hosts[key[1:9]] + self._random(key[9:17], 8)
         if kind == b"T":
             texts = (value[at : at + 24] for at in range(0, len(value), 24))

@@ -28,12 +28,10 @@ from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import EDGE_BYTES
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sites import pool_of
-from sitecrawl.novelty.host_texts import stored_texts
-from sitecrawl.novelty.shown_text import ShownText
 from sitecrawl.pagestore.lookup import host_of
 
 _LENGTHS: Final = {
-    "content": {b"D": (17, 16), b"T": (17, TEXT_BYTES), b"N": (28, 16), b"S": (10, 1)},
+    "content": {b"D": (17, 16), b"T": (17, TEXT_BYTES), b"N": (28, 16)},
     "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
     "classes": {b"": (16, ROW_BYTES)},
     "sites": {b"": (KEY_BYTES, KEY_BYTES)},
@@ -187,25 +185,6 @@ def _drop_foreign_rows(database: Database, survey: Survey, changes: Changes) -> 
             yield Problem(f"db/{family}", f"{foreign:,} rows are none of this family", "drops them")
 
 
-def _drop_texts(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
-    """What hosts have shown, where it cannot be read: it counts as new once more."""
-    lost = 0
-    for keys, parts in stored_texts(database):
-        try:
-            ShownText.unpack(parts)
-        except CorruptFile:
-            lost += 1
-            for key in keys:
-                changes.batch.delete("content", key)
-            changes.part()
-    if lost:
-        yield Problem(
-            "db/content",
-            f"what {lost:,} hosts have shown cannot be read",
-            "drops it: what their pages say counts as new once more",
-        )
-
-
 def _drop_rules(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
     """What was learnt of hosts, where it cannot be read: their sections are set free when the crawl goes on."""
     lost = 0
@@ -225,13 +204,6 @@ def _drop_rules(database: Database, survey: Survey, changes: Changes) -> Iterato
 
 
 _STEPS: Final = (
-    _mend_hosts,
-    _mend_records,
-    _mend_requests,
-    _mend_queue,
-    _drop_foreign_rows,
-    _drop_texts,
-    _drop_rules,
-    mend_numbers,
-)
+    _mend_hosts, _mend_records, _mend_requests, _mend_queue, _drop_foreign_rows, _drop_rules, mend_numbers
+)  # fmt: skip
 """What depends on the number of records comes last."""

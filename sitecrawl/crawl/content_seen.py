@@ -60,9 +60,7 @@ class ContentSeen:
         if page is None:
             return
         title = page.title or ""
-        verdict = self._frontier.judge_content(
-            fetch.visit, page.sha1, title=title, text_hash=page.text_hash, sample=page.sample
-        )
+        verdict = self._frontier.judge_content(fetch.visit, page.sha1, title=title, text_hash=page.text_hash)
         self._counts["pages"] += 1
         if verdict is not Verdict.NEW:
             self._counts[verdict.value] += 1

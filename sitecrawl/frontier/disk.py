@@ -45,7 +45,6 @@ from sitecrawl.frontier.territory import Message, Outbox, Territory
 from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import News, Visit
-from sitecrawl.novelty.host_texts import HostTexts
 from sitecrawl.page.items import Link
 
 
@@ -95,8 +94,6 @@ class DiskFrontier:
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key, is_named=terms.sheets.names)
         self._content = ContentIndex(database)
-        self.texts = HostTexts(database)
-        self.territory = territory
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
             database,
@@ -128,8 +125,7 @@ class DiskFrontier:
             place=self._place,
             learns=learns,
         )
-        content = self._content, self.texts
-        self._parts = self.url_states, self._meta, self.urls, self.link_credit, *content, self.forms
+        self._parts = self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms
         self.url_states.form_section = self.forms.section_for
         self._intake = Intake(
             self.seen,
@@ -319,9 +315,7 @@ class DiskFrontier:
     def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
         self.dispatcher.answered(visit, failed=failed, retry_after=retry_after)
 
-    def judge_content(
-        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes = b""
-    ) -> Verdict:
+    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""
         record = self.url_states.known(visit.key)
         found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
@@ -329,7 +323,6 @@ class DiskFrontier:
         section = self.url_states.host_of(record).sections[record.section]
         visit.text_hash = text_hash or 0
         visit.news.same = section.says_the_same(visit.text_hash)
-        visit.news.novelty = self.texts.look(record.host, sample) if sample else None
         return found.verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
@@ -457,8 +450,7 @@ class DiskFrontier:
         self.hosts.flushed(self._clock())
 
     def save(self) -> None:
-        """Keep the seen set's filter beside the database, and in it what hosts have shown. Raises `StorageError`."""
-        self.texts.save()
+        """Keep the seen set's filter beside the database. Raises `StorageError`."""
         self._seen_keeper.save(self._database, self.seen, self.counts.serial)
 
     # Life: it works when it is asked, and not otherwise

@@ -53,7 +53,6 @@ _COUNTED: Final = ("hosts", "sections", "urls")
 _REGION_AT: Final = {
     ("content", b"T"): 1,
     ("content", b"N"): 1,
-    ("content", b"S"): 1,
     ("revisits", b"P"): 1,
     ("revisits", b"D"): 9,
 }

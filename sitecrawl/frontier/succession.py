@@ -1,8 +1,8 @@
 """A frontier that goes on where another was, over the same database, when partitions have come or gone.
 
 What is on disk it finds there. What is not is taken over: URLs in flight, how soon each host may be asked, which have
-failed of late, what they have shown, how many good pages others have, whether more pages are wanted, and the filter
-of the URL-seen test, which takes long to fill. Not so requests that are in memory only: `before` must have none.
+failed of late, how many good pages others have, whether more pages are wanted, and the filter of the URL-seen test,
+which takes long to fill. Not so requests that are in memory only: `before` must have none.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit
         if (heir := after.hosts.get(host.key)) is not None:
             _take_over(host, heir)
             after.hosts.changed(heir)
-    if after.territory is not None:
-        after.texts.take_over(before.texts, after.territory.has)
     after.judge.elsewhere = before.judge.elsewhere
     after.dispatcher.wants_pages = before.dispatcher.wants_pages
     lost = [visit for visit in before.in_flight.values() if not _goes_on(visit, after, now)]

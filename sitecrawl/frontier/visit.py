@@ -7,13 +7,12 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import priority_of
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES, Section
-from sitecrawl.novelty.shown_text import Novelty
 
 
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "leads", "led", "links", "novelty", "on_host", "same")
+    __slots__ = ("in_circle", "leads", "led", "links", "on_host", "same")
 
     def __init__(self) -> None:
         self.in_circle = 0
@@ -26,8 +25,6 @@ class News:
         """Whether it brought a new URL outside of its own circle."""
         self.same = False
         """Whether it says nearly the same as one of the last pages of its section."""
-        self.novelty: Novelty | None = None
-        """How much of its text its host had not shown; None of what has no text, and while nobody has looked."""
         self.leads = 0.0
         """What the best section has shown of which it brought a URL, its own circle left out."""
 

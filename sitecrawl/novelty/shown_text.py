@@ -24,8 +24,7 @@ Invariants: a text that was looked at brings no new word when it is looked at ag
 more in another order, in texts that are not so short that more of their words are sampled; the sizes of sample and
 tables bound what a look costs.
 
-Stored (docs/formats/database.md) is a head with the votes, and each layer by itself: one that is full changes no
-more. `host_texts` says what a crash costs.
+Packed it is a head with the votes, and each layer by itself: one that is full changes no more.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ WINDOW: Final = 64
 """Pages."""
 MIN_PAGES: Final = 3
 """With fewer nothing is common yet."""
-OVERHEAD: Final = 512
-"""Bytes that Python takes for a host's objects."""
 SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 MAX_ENTRIES: Final = 2_048
@@ -77,7 +74,7 @@ class Novelty(NamedTuple):
 class ShownText:
     """The text that one host has shown: see the module."""
 
-    __slots__ = ("_layers", "_pages", "_room", "_votes", "added")
+    __slots__ = ("_layers", "_pages", "_room", "_votes")
 
     def __init__(self) -> None:
         self._layers: list[bytearray] = []
@@ -86,8 +83,6 @@ class ShownText:
         self._votes = bytearray()
         self._pages = 0
         """That have voted, as far as they count still."""
-        self.added = 0
-        """Sampled words that were added since whoever stores this has set it to 0."""
 
     def look(self, sample: bytes) -> Novelty:
         """How much of a page with this sample is new. From then on it is not."""
@@ -105,18 +100,7 @@ class ShownText:
         """Sampled words with a lower one are not looked at."""
         return max(len(self._layers) - FULL_LAYERS, 0)
 
-    @property
-    def size(self) -> int:
-        """Bytes that it takes in memory, nearly."""
-        return OVERHEAD + len(self._votes) + sum(map(len, self._layers))
-
-    @property
-    def held(self) -> int:
-        """Sampled words that its layers hold."""
-        return sum(map(len, self._layers)) // WORD_BYTES - self._room
-
     def _add(self, units: bytes) -> None:
-        self.added += len(units) // UNIT_BYTES
         while units:
             if not self._room:
                 if len(self._layers) == MAX_LAYERS:  # more text than any host has: the filter errs more often

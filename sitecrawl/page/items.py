@@ -171,9 +171,6 @@ class PageItem:
     text_hash: int | None = field(default=None, repr=False, metadata={"serializer": _hexadecimal})
     """The SimHash of an HTML page's text (`sitecrawl.page.simhash`): pages that differ in few bits are near
     duplicates. None for what has no text."""
-    sample: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
-    """Of an HTML page's text (`sitecrawl.page.shingles`), by which what it says is known again. Empty for what has no
-    text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     """In the order in which they stand: headers first, one a target. None of an error."""
     hrefs: int = 0

@@ -25,7 +25,6 @@ from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.page.language import declared_language
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part
-from sitecrawl.page.shingles import shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import BEGINNINGS, CRAWLED, MAX_URL_LENGTH, WEB, Schemes, Url, parse, path_start
 
@@ -250,9 +249,7 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) ->
         met[LINKS] += 1
     if found.no_tree is not None:
         met[found.no_tree] += 1
-    if found.text:
-        lower = found.text if found.text.isascii() else found.text.lower()
-        page.text_hash, page.sample = simhash(lower, is_lower=True), shingles(lower, is_lower=True)
+    page.text_hash = simhash(found.text) if found.text else None
     return found
 
 

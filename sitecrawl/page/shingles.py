@@ -48,9 +48,9 @@ _ALL: Final = (1 << 64) - 1
 _UNIT = struct.Struct("<II")
 
 
-def shingles(text: str, *, is_lower: bool = False) -> bytes:
-    """The sample of `text`; of one byte where no word of it is sampled. `is_lower`: it is in lower case already."""
-    value = None if native is None else native.shingles(text if is_lower or text.isascii() else text.lower())
+def shingles(text: str) -> bytes:
+    """The sample of `text`; of one byte where no word of it is sampled."""
+    value = None if native is None else native.shingles(text if text.isascii() else text.lower())
     return shingles_in_python(text) if value is None else value
 
 

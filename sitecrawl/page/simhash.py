@@ -31,9 +31,9 @@ MAX_DISTANCE: Final = 3
 _ALL: Final = (1 << BITS) - 1
 
 
-def simhash(text: str, *, is_lower: bool = False) -> int:
-    """The SimHash of `text`, in lower case already if `is_lower`, from 0 to 2^64 - 1; 0 for one without words."""
-    value = None if native is None else native.simhash(text if is_lower or text.isascii() else text.lower())
+def simhash(text: str) -> int:
+    """The SimHash of `text`, from 0 to 2^64 - 1; 0 for a text without words."""
+    value = None if native is None else native.simhash(text if text.isascii() else text.lower())
     return simhash_in_python(text) if value is None else value
 
 

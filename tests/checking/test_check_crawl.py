@@ -291,7 +291,6 @@ HEALED = {
     "queue entry stale": (stale_entry, "1 entries of the queue stand for none"),
     "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
     "content": (lambda job: change(job, "content", b"D?", b""), "db/content: 1 rows"),
-    "text unreadable": (lambda job: change(job, "content", b"S" + bytes(9), b"?"), "db/content: what 1 hosts"),
     "edges": (lambda job: change(job, "edges", bytes(16), b"?"), "db/edges: 1 rows"),
     "classes": (lambda job: change(job, "classes", bytes(16), b"?"), "db/classes: 1 rows"),
     "rules": (lambda job: change(job, "rules", bytes(8), b"?"), "db/rules: what was learnt"),

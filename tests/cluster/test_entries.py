@@ -103,7 +103,6 @@ def test_each_row_goes_with_its_site(tmp_path: Path) -> None:
         ("edges", site + b"host..", b"4"),
         ("content", b"T" + site + b"host..title...", b"5"),
         ("content", b"N" + site + b"host..title...", b"6"),
-        ("content", b"S" + site + b"host..\0", b"9"),
         ("content", b"D" + bytes(16), site + bytes(14)),
         ("revisits", b"P" + site + bytes(14), b"7"),
         ("revisits", b"D" + bytes(8) + site + bytes(14), b""),

@@ -47,7 +47,6 @@ END = (
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
     "frontier.crawl_seen.CrawlSeen.save: batch",
-    "novelty.host_texts.HostTexts.save: batch",
     "pagestore.snapshot.write_snapshot: unlink",
     "remote.uploads.Upload.send: unlink",
     "crawl.remote_copy.RemoteCopy.finish: batch",

@@ -171,9 +171,7 @@ class MemoryFrontier:
     def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
         return False
 
-    def judge_content(
-        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes = b""
-    ) -> Verdict:
+    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         return Verdict.NEW
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
