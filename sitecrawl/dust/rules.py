@@ -55,9 +55,6 @@ class Slots(NamedTuple):
         stars = (STAR if at in self.starred else segment for at, segment in enumerate(segments))
         return tuple(segment for at, segment in enumerate(stars) if at not in self.away)
 
-    def has(self, key: str) -> bool:
-        return key in self.keys or name_of(key) in self.keys
-
 
 @lru_cache(maxsize=1 << 10)
 def slots_of(what: tuple[str, ...]) -> Slots:
@@ -147,8 +144,6 @@ _SAID: Final = {
 def _without_slots(rule: Rule, parts: Parts) -> Parts | None:
     slots, segments = slots_of(rule.what), parts.segments
     rest = slots.rest(segments)
-    if rest is segments and rule.place not in parts.places:  # most rules, of most URLs
-        return None
     if rest is not segments and rest is not None and rule.place in places_of(rest):
         segments = slots.left(segments)
     elif slots.starred or rule.place not in parts.places:
