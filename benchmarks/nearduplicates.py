@@ -146,14 +146,20 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def real_sites(description: str | None) -> Iterator[tuple[str, list[Page]]]:
+    """The host and the pages of each of the seven, unpacked where the command line says."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, required=True, help="where the sites are, or shall be, unpacked")
-    options = parser.parse_args()
+    cache = parser.parse_args().cache
     tool = imported(TOOL)
-    tool.unpack(options.cache)
+    tool.unpack(cache)
     for host, folder in tool.HOSTS.items():
-        table(host, list(pages(host, options.cache / folder)))
+        yield host, list(pages(host, cache / folder))
+
+
+def main() -> None:
+    for host, found in real_sites(__doc__):
+        table(host, found)
 
 
 if __name__ == "__main__":

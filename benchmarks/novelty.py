@@ -11,16 +11,13 @@ new words lie (5, 25, 50, 75, 95% of them are below), and how many new words the
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
-from focused import TOOL, imported
-from nearduplicates import ALIKE, Page, pages, resemblance, same_page, two_pages
+from nearduplicates import ALIKE, Page, real_sites, resemblance, same_page, two_pages
 
 from sitecrawl.novelty.shown_text import Novelty, ShownText
 from sitecrawl.page.shingles import shingles
@@ -89,13 +86,7 @@ def by_pair(found: Sequence[Page]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=Path, required=True, help="where the sites are, or shall be, unpacked")
-    options = parser.parse_args()
-    tool = imported(TOOL)
-    tool.unpack(options.cache)
-    for host, folder in tool.HOSTS.items():
-        found = list(pages(host, options.cache / folder))
+    for host, found in real_sites(__doc__):
         by_kind(host, found)
         by_pair(found)
 
