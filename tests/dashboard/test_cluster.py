@@ -439,11 +439,14 @@ class TestWatched:
         lost = page.workers()[1]
         assert lost["age"] >= 6
         assert lost["figures"]["memory"] == 0
+        workers[1].start()
+        until(lambda: [one["state"] for one in page.workers()].count("running") == 2, "the worker is back")
 
     def test_stop(self, workers: list[Worker], redis: Server) -> None:
         """Stop ends whoever is there; whoever starts again afterwards goes on."""
         assert Page(workers[0]).ask("act/stop", {})[0] == 200
-        assert workers[0].wait(PATIENCE) == 0
+        assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+        started = len(ADDRESS.findall(workers[1].log))
         with redis.client() as client:
             _, before = last_word(client)
             workers[1].start()
@@ -451,7 +454,7 @@ class TestWatched:
             _, first = last_word(client)
             until(lambda: last_word(client)[1] > first, "a word of the worker after the answer")
             assert last_word(client)[0]["state"] == "running"
-        assert len(ADDRESS.findall(workers[1].log)) == 2
+        assert len(ADDRESS.findall(workers[1].log)) == started + 1
         assert workers[1].process.poll() is None
         workers[1].send(signal.SIGTERM)
         assert workers[1].wait(PATIENCE) == 0
