@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +66,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr == "not deep" and collection_path.match("test_*.py"):
         return True if ALL_DEEP.search(collection_path.read_text(encoding="utf-8")) else None
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests are no garbage: they are not looked through as they come, nor at each collection of garbage
+    while tests run.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
