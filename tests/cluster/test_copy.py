@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from redis_servers import Server
 from sharing import ALL, CRAWL, PARTITIONS, begin, fetched, on_redis, work
 
@@ -14,7 +15,6 @@ from sitecrawl.cluster import outside
 from sitecrawl.cluster.copy import Copying, copied
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.outside import opened
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -51,7 +51,7 @@ def test_a_log_that_is_replaced_meanwhile(redis: Server, tmp_path: Path, monkeyp
     monkeypatch.setattr(outside, "_PIECE", 1)
     begin(redis)
     work(redis, [tmp_path / "worker-1"], 30)
-    with on_redis(redis) as crawl, closing(Database(tmp_path / "copy", hash_name=HASH_NAME)) as database:
+    with on_redis(redis) as crawl, closing(database_at(tmp_path / "copy", HASH_NAME)) as database:
         longest = max(crawl.partitions, key=lambda number: int(crawl.client.llen(key(number, "log"))))
         log, times = key(longest, "log"), [2]
         read = crawl.client.lrange
@@ -68,7 +68,7 @@ def test_a_log_that_is_replaced_meanwhile(redis: Server, tmp_path: Path, monkeyp
         Copying(crawl, database).take(longest)
         assert times == [0]
         monkeypatch.undo()
-        with closing(Database(tmp_path / "again", hash_name=HASH_NAME)) as again:
+        with closing(database_at(tmp_path / "again", HASH_NAME)) as again:
             Copying(crawl, again).take(longest)
             assert list(database.scan("urls")) == list(again.scan("urls"))
             assert list(database.scan("meta")) == list(again.scan("meta"))

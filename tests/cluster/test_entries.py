@@ -7,13 +7,13 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry, unpack_entry
 from sitecrawl.cluster.snapshots import pack_part
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
 from sitecrawl.frontier.territory import Territory
@@ -107,7 +107,7 @@ def test_each_row_goes_with_its_site(tmp_path: Path) -> None:
         ("revisits", b"P" + site + bytes(14), b"7"),
         ("revisits", b"D" + bytes(8) + site + bytes(14), b""),
     ]
-    database = Database(tmp_path / "db", hash_name=HASH_NAME)
+    database = database_at(tmp_path / "db", HASH_NAME)
     batch = RecordingBatch(database.batch(), territory)
     for row in [*rows, ("urls", other + bytes(14), b"other"), ("meta", b"counts", b"8")]:
         batch.put(*row)

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from database_files import database_at
 from frontier_helpers import all_credit
 from frontiers import Heard
 from redis import Redis
@@ -23,7 +24,6 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster import compaction, shared_frontier
 from sitecrawl.cluster.entries import Replay
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
 from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.record import UrlState
@@ -58,7 +58,7 @@ class Worker:
     """One worker, driven by hand; `rows` are its pages that are safe, and have not been withdrawn."""
 
     def __init__(self, folder: Path, redis: str) -> None:
-        self.database = Database(folder / "db", hash_name=HASH_NAME)
+        self.database = database_at(folder / "db", HASH_NAME)
         self.folder = folder
         self.heard = Heard()
         self.frontier, self.store = CrawlOf(redis, "shared", PARTITIONS, LEASE).worker(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from scrapy import Request
 
 from sitecrawl.crawl import causes
@@ -26,7 +27,7 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "db", hash_name=HASH_NAME)
+    database = database_at(tmp_path / "db", HASH_NAME)
     yield database
     database.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from frontier_helpers import digest
 
 from sitecrawl.base.errors import CorruptFile
@@ -16,7 +17,7 @@ from sitecrawl.frontier.learners import KEPT, Learners
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "db", hash_name="test")
+    opened = database_at(tmp_path / "db", "test")
     yield opened
     opened.close()
 

@@ -8,9 +8,9 @@ import hashlib
 import random
 
 import pytest
+from database_files import database_at
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.duplicates import FIRST, MAX_CANDIDATES, ContentIndex, Verdict, text_keys
 from sitecrawl.page.items import Exchange, PageItem, sha1
 from sitecrawl.page.markup import elements
@@ -36,7 +36,7 @@ class Crawl:
         self.open()
 
     def open(self):
-        self.database = Database(self.path, hash_name="test")
+        self.database = database_at(self.path, "test")
         self.index = ContentIndex(self.database)
 
     def see(self, digest: bytes, **how) -> Verdict:

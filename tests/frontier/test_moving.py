@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ MOST = 4
 @contextmanager
 def sites_of(folder: Path, sizes: Sequence[int]) -> Iterator[Database]:
     """Sites of so many URLs, one after the other, and as many digests of pages."""
-    database = Database(folder, hash_name=HASH_NAME)
+    database = database_at(folder, HASH_NAME)
     batch = database.batch()
     for site, size in enumerate(sizes):
         for url in range(size):

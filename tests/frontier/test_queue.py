@@ -6,6 +6,7 @@ from bisect import insort
 from itertools import count
 
 import pytest
+from database_files import database_at
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -26,7 +27,7 @@ ENTRIES = st.binary(min_size=2, max_size=2)
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database(tmp_path / "db", hash_name="test")
+    database = database_at(tmp_path / "db", "test")
     yield database
     database.close()
 

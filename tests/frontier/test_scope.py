@@ -6,10 +6,10 @@ from cProfile import Profile
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from waiting import until
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.places import Places, places_of, write_place
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
@@ -123,7 +123,7 @@ def test_the_rule_is_of_the_kind_in_force() -> None:
 def test_places_on_disk(tmp_path: Path, kind: str) -> None:
     """The rows that a crawl keeps of its seeds answer for a scope of any kind, as its memory does."""
     scope = scope_of(kind, *SEEDS)
-    database = Database(tmp_path / "db", hash_name="test")
+    database = database_at(tmp_path / "db", "test")
     batch = database.batch()
     for place, led_to in scope.take_new().items():
         write_place(batch, place, led_to=led_to)

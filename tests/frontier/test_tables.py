@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from database_files import database_at
 from frontier_helpers import Bench, digest
 from scrapy import Request, Spider
 
@@ -23,7 +24,7 @@ from sitecrawl.urls.fingerprint import Fingerprinter
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database(tmp_path / "db", hash_name="test")
+    database = database_at(tmp_path / "db", "test")
     yield database
     database.close()
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from database_files import database_at
 from frontiers import FINGERPRINTS, Heard
 from redis_servers import Server
 from scrapy.settings import Settings
@@ -15,7 +16,6 @@ from waiting import until_async
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.frontiers import FrontierFactory
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheets
@@ -31,7 +31,7 @@ class Worker:
 
     def __init__(self, redis: Server, folder: Path, **options: Any) -> None:
         folder.mkdir(exist_ok=True)
-        self.database = Database(folder / "db", hash_name=HASH_NAME)
+        self.database = database_at(folder / "db", HASH_NAME)
         self.heard = Heard()
         self.heard.checkpoint = self.checkpoint
         settings = Settings()

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import atexit
 import random
+import shutil
+from contextlib import closing
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 from sitecrawl.crawldir.database import Database
 
 
 def opened(path: Path, **how) -> Database:
     return Database(path, **{"hash_name": "test", **how})
+
+
+def database_at(path: Path, hash_name: str) -> Database:
+    """The database in `path`, open. Where there is none, a new one is copied: to make its families one by one takes
+    half a second, and tests/crawldir looks at that.
+    """
+    if not path.exists():
+        shutil.copytree(_new(hash_name), path)
+    return Database(path, hash_name=hash_name)
+
+
+@cache
+def _new(hash_name: str) -> Path:
+    """The files of a database as it is made, before anything is written to it."""
+    folder = Path(mkdtemp(prefix="database-"))
+    atexit.register(shutil.rmtree, folder)
+    with closing(Database(folder / "open", hash_name=hash_name)):
+        return shutil.copytree(folder / "open", folder / "new", ignore=shutil.ignore_patterns("LOCK", "LOG*"))
 
 
 def filled(path: Path, rows: int = 2_000) -> Path:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from database_files import database_at
 from frontiers import Heard, PlainSeen
 
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -87,7 +87,7 @@ class Bench:
         self.now = 1000.0
         self.wall = 1_800_000_000.0
         self.heard = Heard()
-        self.database = Database(self.path, hash_name="test")
+        self.database = database_at(self.path, "test")
         self.open()
 
     def open(self) -> None:
@@ -130,7 +130,7 @@ class Bench:
         """As `restart`, with the database closed and opened: its files may be others then."""
         self.commit()
         self.database.close()
-        self.database = Database(self.path, hash_name="test")
+        self.database = database_at(self.path, "test")
         self.open()
 
     def add(self, *names: str, host: str = "a.example", depth: int = 0) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from database_files import database_at
 from memory_frontier import MemoryFrontier
 from redis_servers import Server
 from waiting import PATIENCE
@@ -146,7 +147,7 @@ class Crawl:
         self._open()
 
     def _open(self) -> None:
-        self.database = Database(self.setting.folder / "db", hash_name=HASH_NAME)
+        self.database = database_at(self.setting.folder / "db", HASH_NAME)
         self.frontier = self._made()
         self.frontier.start()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from database_files import database_at
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.cluster.bundles import Bundle
@@ -99,7 +100,7 @@ class Neighbourhood:
         for number, held in enumerate(territories):
             directory = folder / str(number)
             directory.mkdir(parents=True)
-            database = Database(directory / "db", hash_name=HASH_NAME)
+            database = database_at(directory / "db", HASH_NAME)
             stack.callback(database.close)
             self.neighbours.append(
                 Neighbour(database, Territory(partitions, {one: PartCounts() for one in held}), make)

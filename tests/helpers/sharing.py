@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from database_files import database_at
 from frontiers import Heard
 from pagestore_helpers import STARTED, exchange, page
 from redis_servers import Server, lasting, put_back
@@ -23,7 +24,6 @@ from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.standing import Tally
-from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.meta import PAGES as POSITION
@@ -77,7 +77,7 @@ class Worker:
     def __init__(self, folder: Path, redis: Server) -> None:
         self.folder = folder
         directory = CrawlDirectory(folder, "test", key=KEY)
-        self.database = Database(directory.database, hash_name=HASH_NAME)
+        self.database = database_at(directory.database, HASH_NAME)
         keep_copy(self.database, directory)
         self.pages = WarcStore(folder)
         position = self.database.get("meta", POSITION)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sitecrawl.crawldir.database import Database
+from database_files import database_at
+
 from sitecrawl.page.items import PageItem
 from sitecrawl.rendering.sections import AGAIN, MAX_FOLDERS, SAMPLES, Sections, has_gained, section_of
 
@@ -22,7 +23,7 @@ class Crawl:
     """Renders what is wanted; `gained` says of a path whether a browser makes more of it."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = Database(folder, hash_name="h")
+        self._database = database_at(folder, "h")
         self.sections = Sections(self._database)
 
     def rendered(self, *paths: str, gained: bool, body: bytes = TEXT) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from database_files import database_at
 
 from sitecrawl.base.errors import CorruptFile, OptionError
-from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.sheets import Sheet, Sheets
 from sitecrawl.sheets.change import Change, changes_of, check_thing, checked, host_named, in_words, pack_changes
@@ -69,7 +69,7 @@ def test_things_that_cannot_be_changed(option, host):
 
 def test_a_change_comes_back(tmp_path):
     """What is stored is read back as it was."""
-    database = Database(tmp_path / "db", hash_name="test")
+    database = database_at(tmp_path / "db", "test")
     listed = Change.new(1.0, "deny", "", before=(), after=("/a",), configured=())
     batch = database.batch()
     batch.put("meta", CHANGES, pack_changes([change(), listed]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from database_files import database_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.tables import MAX_KEY_SETS, MAX_SECTIONS, HostTable
 from sitecrawl.urls.shape import MAX_KEYS, MAX_SEGMENTS, fold, shape_of
 
@@ -104,7 +104,7 @@ def test_folding_ends(path, wholly):
 
 @pytest.fixture
 def table(tmp_path):
-    database = Database(tmp_path / "db", hash_name="test")
+    database = database_at(tmp_path / "db", "test")
     yield HostTable(database, lambda name: name.encode()[:8].ljust(8))
     database.close()
 
