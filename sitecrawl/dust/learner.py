@@ -40,6 +40,10 @@ What else they suggest the next such repeat suggests again, and this page is amo
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
 VERSION: Final = 2
+_UNCHANGED: Final = 1 << 32
+"""In place of a stratum, for a URL of which a rule takes nothing away."""
+_ANY: Final = 1 << 33
+"""The same for the first page of a class, whatever its stratum."""
 _NAME: Final = "rule "
 """How a rule is called begins so, and no shape of URLs does."""
 
@@ -53,7 +57,7 @@ class Learnt:
     rule: Rule
     evidence: Evidence = field(default_factory=Evidence)
     sample: dict[int, tuple[bytes, Parts]] = field(default_factory=dict)
-    """Hash of a class → content of the first page of it, and that page's URL."""
+    """Hash of a class and a stratum → content of the first page of both, and that page's URL."""
     contents: set[bytes] = field(default_factory=set)
     """Up to two contents on which pairs have agreed."""
 
@@ -65,6 +69,11 @@ class Learnt:
         """Whether it may make room for another."""
         return self.evidence.state in {State.CANDIDATE, State.DROPPED}
 
+    def yields_first(self) -> tuple[int, bool, int]:
+        """Of those that are weak the greatest makes room: the one of most slots, then one that has not failed before
+        one that has, which would come again as if it had not."""
+        return len(self.rule.what), self.evidence.state != State.DROPPED, -self.evidence.agreed
+
     @property
     def trust(self) -> tuple[int, int, int]:
         """The least first: by state, then by what has agreed, then the youngest."""
@@ -75,15 +84,27 @@ class Learnt:
         return self.rule.stratum(parts if self.rule.apply(parts) is not None else other)
 
     def meet(self, parts: Parts, content: bytes) -> tuple[bytes, Parts] | None:
-        """The page of the class that was there first, if it is another one; else this one is kept."""
-        name = hash(self.rule.form(parts).text())
-        before = self.sample.get(name)
-        if before is not None:
-            return before if before[1].text() != parts.text() else None
-        if len(self.sample) >= RECENT:
-            del self.sample[next(iter(self.sample))]
-        self.sample[name] = content, parts
-        return None
+        """A page to compare with: of the class the first one of the same stratum, or else one of which the rule takes
+        nothing away. Pages of two strata that differ do not tell in which of them the rule is wrong.
+
+        None if there is no such page, or it is this one.
+        """
+        form = self.rule.apply(parts)
+        text = (form or parts).text()
+        stratum = _UNCHANGED if form is None else self.rule.stratum(parts)
+        same = hash((text, stratum))
+        before = self.sample.get(same) or self.sample.get(hash((text, _ANY if form is None else _UNCHANGED)))
+        for name in (same, hash((text, _ANY))):
+            if name not in self.sample:
+                if len(self.sample) >= 2 * RECENT:
+                    del self.sample[next(iter(self.sample))]
+                self.sample[name] = content, parts
+        return before if before is not None and before[1].text() != parts.text() else None
+
+    def has_met(self, parts: Parts) -> bool:
+        """Whether another page of the class was there when this one came: then the pair has been counted."""
+        _, first = self.sample.get(hash((self.rule.form(parts).text(), _ANY)), (b"", parts))
+        return first is not parts
 
 
 def rule_number(name: str) -> int | None:
@@ -182,8 +203,7 @@ class Learner:
             for rule in difference(parts, other):
                 if (known := self.learnt.get(rule)) is not None:
                     # Where the sample had forgotten the other page, or never met it, nobody has counted.
-                    met = known.sample.get(hash(rule.form(parts).text()), (b"", parts))[1]
-                    if met is parts and self._pair(known, parts, other, content, same=True):
+                    if not known.has_met(parts) and self._pair(known, parts, other, content, same=True):
                         changed.append(known)
                 elif self._last < last and (begun := self._add(rule)) is not None:
                     changed += [begun] if self._replay(begun, parts, other, content) else []
@@ -195,12 +215,10 @@ class Learner:
         if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.mostly_differs):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
         if len(self.learnt) >= MAX_RULES:
-            weak = [one for one in self.learnt.values() if one.is_weak]
-            if not weak:
-                return None
-            del self.learnt[
-                min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed)).rule
-            ]
+            weakest = max((one for one in self.learnt.values() if one.is_weak), key=Learnt.yields_first, default=None)
+            if weakest is None or len(weakest.rule.what) < len(rule.what):
+                return None  # those of one slot are few: no number of joint ones takes their room
+            del self.learnt[weakest.rule]
         self._last += 1
         learnt = self.learnt[rule] = Learnt(self._last, rule)
         return learnt
