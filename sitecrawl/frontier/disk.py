@@ -34,9 +34,11 @@ from sitecrawl.frontier.host_limits import HostLimits
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.intake import Intake
+from sitecrawl.frontier.levels import Levels
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order, goes_last, queues_backwards
+from sitecrawl.frontier.portfolio import Portfolio
 from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
@@ -94,6 +96,7 @@ class DiskFrontier:
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key, is_named=terms.sheets.names)
         self._content = ContentIndex(database)
+        self._levels = Levels(database)
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
             database,
@@ -112,7 +115,13 @@ class DiskFrontier:
         self.in_flight: dict[bytes, Visit] = {}
         self._limits = HostLimits(terms, self.judge, self.in_flight, lambda key: self.url_states.known(key).host)
         self.url_states = UrlStates(
-            database, order, self.counts, self.link_credit, in_flight=self.in_flight, wall=wall
+            database,
+            order,
+            self.counts,
+            self.link_credit,
+            in_flight=self.in_flight,
+            wall=wall,
+            levels=self._levels if order.takes_turns else None,
         )
         self.forms = Forms(
             database,
@@ -125,7 +134,8 @@ class DiskFrontier:
             place=self._place,
             learns=learns,
         )
-        self._parts = self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms
+        tables = self._levels, self._meta, self.urls
+        self._parts = self.url_states, *tables, self.link_credit, self._content, self.forms
         self.url_states.form_section = self.forms.section_for
         self._intake = Intake(
             self.seen,
@@ -142,6 +152,7 @@ class DiskFrontier:
         self._load()
         self.dispatcher = Dispatcher(
             order,
+            portfolio=Portfolio(order, self._levels, self.urls, self.in_flight),
             counts=self.counts,
             hosts=self.hosts,
             link_credit=self.link_credit,

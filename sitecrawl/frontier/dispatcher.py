@@ -19,12 +19,13 @@ from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
+from sitecrawl.frontier.portfolio import Pick, Portfolio
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import TOLD, SilentHosts
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import TrapJudge
-from sitecrawl.frontier.turns import HostTurns, next_of
+from sitecrawl.frontier.turns import HostTurns
 from sitecrawl.frontier.url_states import UrlStates, name_of
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
@@ -58,6 +59,7 @@ class Dispatcher:
         self,
         order: Order,
         *,
+        portfolio: Portfolio,
         counts: Counts,
         hosts: HostTable,
         link_credit: LinkCredit,
@@ -74,6 +76,7 @@ class Dispatcher:
         one_by_one: bool,
     ) -> None:
         self._order = order
+        self._portfolio = portfolio
         self._counts = counts
         self._hosts = hosts
         self._ledger = link_credit.ledger
@@ -120,17 +123,17 @@ class Dispatcher:
             self._hosts.changed(host)
         self.place([host])
 
-    def _next_of(self, host: Host) -> tuple[bytes, Section] | None:
-        """What `turns.next_of` gives, if it is wanted."""
-        best = next_of(host, self._order)
-        is_wanted = best is None or best[1].is_requisites or not self._limits.is_filling(host)
+    def _next_of(self, host: Host) -> Pick | None:
+        """What `Portfolio.next_of` gives, if it is wanted."""
+        best = self._portfolio.next_of(host)
+        is_wanted = best is None or best.section.is_requisites or not self._limits.is_filling(host)
         return best if is_wanted else None
 
     def _preference(self, host: Host) -> bytes | None:
         if (best := self._next_of(host)) is None:
             return None
-        host.upcoming = best[0][RANK_BYTES:]
-        return self._turns.preference(host, best[0]) if self._order.takes_turns else best[0]
+        host.upcoming = best.entry[RANK_BYTES:]
+        return self._turns.preference(host, best.entry) if self._order.takes_turns else best.entry
 
     # What is left
 
@@ -206,7 +209,7 @@ class Dispatcher:
     def _is_of_use(self, host: Host) -> bool:
         """Whether something of `host` need not wait for a level; otherwise it goes to the shelf until one is over."""
         best = self._next_of(host)
-        if best is None or not self._must_wait(best[0]):
+        if best is None or not self._must_wait(best.entry):
             return True
         self._shelf[host] = None
         return False
@@ -236,15 +239,15 @@ class Dispatcher:
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
             elif (best := self._next_of(host)) is not None:
-                entry, section = best
-                if self._must_wait(entry) or (is_filling and not section.is_requisites):  # which go before all others
+                # Requisites go before all others.
+                if self._must_wait(best.entry) or (is_filling and not best.section.is_requisites):
                     self.workbench.place(host, now)
                     if self.workbench.best(now) is host:
                         return None
                     continue  # it had its place for a URL that has gone
-                section.queue.pop()
-                self._states.read_ahead(entry, self._coming)
-                if (visit := self._take(host, entry, section, now)) is not None:
+                best.section.queue.take(best.entry)
+                self._states.read_ahead(best.entry, self._coming)
+                if (visit := self._take(host, best, now)) is not None:
                     return visit
             self.workbench.place(host, now)
         return self._last(now) if not is_filling and self.is_held_back() else None
@@ -252,12 +255,12 @@ class Dispatcher:
     def _coming(self) -> list[Host]:
         return self.workbench.coming(_READ_AT_ONCE)
 
-    def _take(self, host: Host, entry: bytes, section: Section, now: float) -> Visit | None:
-        """The URL of `entry`, in its turn. Requisites have none: they come with their page."""
-        if section.is_requisites:
-            return self._visit(host, entry, now)
-        self._pay(entry)
-        return self._visit(host, entry, now, section)
+    def _take(self, host: Host, pick: Pick, now: float) -> Visit | None:
+        """The URL of `pick`, in its turn. Requisites have none: they come with their page."""
+        if pick.section.is_requisites:
+            return self._visit(host, pick.entry, now)
+        self._pay(pick.entry)
+        return self._visit(host, pick.entry, now, pick)
 
     def _trial(self, now: float) -> Visit | None:
         """A URL of what is held back, if it is time for one."""
@@ -322,7 +325,7 @@ class Dispatcher:
                 return visit
         return None
 
-    def _visit(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit | None:
+    def _visit(self, host: Host, entry: bytes, now: float, turn: Pick | None = None) -> Visit | None:
         """Hand the URL of `entry` out, if it still waits, and is no other form of a page.
 
         In its `turn`, unless it goes out of turn.
@@ -366,14 +369,16 @@ class Dispatcher:
         self._listener.given_up(key)
         return True
 
-    def _hand_out(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit:
+    def _hand_out(self, host: Host, entry: bytes, now: float, turn: Pick | None = None) -> Visit:
         key = entry[RANK_BYTES:]
         record = self._states.known(key)
         request = self._states.request(key) if record.flags & Flag.REQUEST else None
         visit = self._in_flight[key] = Visit(key, record, host, request)
+        visit.news.in_turn = turn is not None
         self._left = _PASSED_AT_ONCE
         if turn is not None and self._order.takes_turns:
-            self._turns.take(host, turn, entry, hosts=len(self._hosts))
+            self._turns.take(host, entry, hosts=len(self._hosts))
+            self._portfolio.taken(host, turn)
         self.workbench.start(host, now, _name_in(host, visit))
         return visit
 

@@ -25,7 +25,7 @@ POOL_PATIENCE: Final = 10
 """So many times the failed downloads that make a host dead make a pool dead: many names, and none answers."""
 MAX_SILENT: Final = 1_000
 """Names of a pool of which it is known how often they failed."""
-_HEAD = struct.Struct(">QQQQdQQQdddd")
+_HEAD = struct.Struct(">QQQQdQQQddddQQQQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,16 @@ class Host:
     fetched: int = 0
     good: int = 0
     """Of the fetched, those that gave a page worth having."""
+    picks: int = 0
+    """URLs of it that were taken in turn (`portfolio`)."""
+    passed: int = 0
+    """Of what breadth first would take, in its order, how many are done (`levels`)."""
+    rich: int = 0
+    """Of what credit alone would take, in its order, how many are done."""
+    ahead: Counter[int] = field(default_factory=Counter)
+    """Picks of other orders that credit alone has not come to yet, by their class of credit: in memory only."""
+    judged: int = 0
+    """Of the picks, those by worth, and by worth and links."""
     trap: TrapState = field(default_factory=TrapState)
     payees: int = 0
     dividend: int = 0
@@ -136,6 +146,17 @@ class Host:
             if section is not None
             and section.queued
             and not section.trap.demoted
+            and (entry := section.queue.peek()) is not None
+        ]
+
+    def waiting_traps(self) -> list[tuple[bytes, Section]]:
+        """Its sections that are held back for what they look like, each with its first entry."""
+        return [
+            (entry, section)
+            for section in self.sections.values()
+            if section.trap.demoted
+            and section.queued
+            and not section.trap.is_apart
             and (entry := section.queue.peek()) is not None
         ]
 
@@ -284,6 +305,10 @@ class Host:
             self.clock,
             self.rests_until,
             self.asked_rest,
+            self.picks,
+            self.passed,
+            self.rich,
+            self.judged,
         )
         return head + self.trap.pack() + self.name.encode()
 
@@ -298,7 +323,8 @@ class Host:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
         host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
         host.dividend, host.mark, host.rest, host.turn, host.clock = numbers[5:10]
-        host.rests_until, host.asked_rest = numbers[10:]
+        host.rests_until, host.asked_rest = numbers[10:12]
+        host.picks, host.passed, host.rich, host.judged = numbers[12:]
         host.payees = host.queued
         host.trap = trap
         return host

@@ -87,10 +87,23 @@ class LinkCredit:
         found = self.urls.get_many(list(owed))
         credited = {key: record for key, record in found.items() if record is not None}
         self.ledger.credit_many([(record, owed[key], record.waits()) for key, record in credited.items()])
+        self._count_received(credited)
         if len(credited) < len(found):  # requests that were forgotten when they were done
             self.ledger.lose(sum([owed[key] for key in found if key not in credited]))
         changed(credited)
         owed.clear()
+
+    def _count_received(self, credited: Mapping[bytes, UrlRecord]) -> None:
+        """Sections have received what their URLs have; of hosts with nothing to do nobody asks."""
+        sums: defaultdict[bytes, int] = defaultdict(int)
+        for key, record in credited.items():
+            sums[record.host + record.section] += self._owed[key]
+        for section_key, amount in sums.items():
+            host = self.hosts.at_hand(section_key[:KEY_BYTES])
+            section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
+            if host is not None and section is not None:
+                section.received += amount
+                self.hosts.changed(host, section)
 
     # Durability
 

@@ -39,6 +39,7 @@ _BY_REGION: Final = (
     "sections",
     "urls",
     "queue",
+    "levels",
     "requests",
     "given_up",
     "sites",

@@ -30,6 +30,10 @@ _LINK = _MIDDLE.to_bytes(4, "big")
 """The first bytes of the rank of a URL with priority 0."""
 LEVEL_ENDS: Final = 6
 """Bytes of a rank up to its place: priority and level."""
+LINK_LEVEL: Final = _LINK + bytes(2)
+"""The first bytes of the rank of a URL that nobody wants sooner or later than others."""
+CLASS_ENDS: Final = 8
+"""Bytes of a rank of `Aopic` up to the serial number: what has as much credit, has these alike."""
 FIRST: Final = _MIDDLE
 """The priority of what goes before all that spiders want: the requisites of pages that have been fetched."""
 _TOP_CLASS = 0xFFFF

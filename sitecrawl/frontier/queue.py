@@ -27,7 +27,7 @@ from sitecrawl.crawldir.database import Database
 HEAD_ENTRIES: Final = 8
 """Entries that a queue keeps in memory, 70 bytes each, for every section that waits; a refill takes 100 us."""
 
-_FAMILY = "queue"
+FAMILY: Final = "queue"
 _SAMPLES_FROM_TAIL = 0.9
 _SERIAL_AT = 8
 _SERIAL_BYTES = 4
@@ -35,13 +35,16 @@ _SERIAL_BYTES = 4
 
 
 class DiskQueue:
-    """The queue of the URLs whose keys begin with `prefix`."""
+    """The queue of the URLs whose keys begin with `prefix`; in another `family`, of whatever its keys stand for."""
 
-    __slots__ = ("_database", "_heap", "_horizon", "_size", "_tail", "_volatile", "prefix")
+    __slots__ = ("_database", "_family", "_heap", "_horizon", "_size", "_tail", "_volatile", "prefix")
 
-    def __init__(self, database: Database, prefix: bytes, *, empty: bool, head: int = HEAD_ENTRIES) -> None:
+    def __init__(
+        self, database: Database, prefix: bytes, *, empty: bool, head: int = HEAD_ENTRIES, family: str = FAMILY
+    ) -> None:
         self.prefix = prefix
         self._database = database
+        self._family = family
         self._size = head
         self._heap: list[bytes] = []
         self._volatile: list[bytes] = []
@@ -71,6 +74,11 @@ class DiskQueue:
         heap = self._best()
         return heapq.heappop(heap) if heap else None
 
+    def take(self, entry: bytes) -> None:
+        """Take `entry` if it is the least; one that is not comes again, and its URL's record says so."""
+        if self.peek() == entry:
+            self.pop()
+
     def _best(self) -> list[bytes]:
         if self._tail and (not self._heap or self._heap[0] > self._horizon):
             self._refill()
@@ -90,7 +98,7 @@ class DiskQueue:
             stem = self._horizon[:_SERIAL_AT]
             start = stem + random.randbytes(_SERIAL_BYTES)
             for key, _ in self._database.scan(
-                _FAMILY, self.prefix + max(start, self._horizon), next_prefix(self.prefix)
+                self._family, self.prefix + max(start, self._horizon), next_prefix(self.prefix)
             ):
                 return key[len(self.prefix) :]
         return random.choice(self._heap) if self._heap else None
@@ -123,7 +131,7 @@ class DiskQueue:
     def _beyond_horizon(self) -> Iterator[bytes]:
         start = self.prefix + self._horizon + (b"\0" if self._horizon else b"")
         cut = len(self.prefix)
-        for key, _ in self._database.scan(_FAMILY, start, next_prefix(self.prefix)):
+        for key, _ in self._database.scan(self._family, start, next_prefix(self.prefix)):
             yield key[cut:]
 
 

@@ -11,6 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -38,7 +39,7 @@ from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.turns import HostTurns, next_of
+from sitecrawl.frontier.turns import HostTurns, next_section, take_turn
 from sitecrawl.remote.confirmed import files_at, warc_files_by_place
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -347,14 +348,16 @@ class FrontierReader:
 
 
 def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator[bytes]:
-    """The queue entries of what is not held back, as the frontier would take them."""
+    """The queue entries of what is not held back, as the frontier would take them by worth, or by their ranks alone:
+    in between other orders pick (`portfolio`).
+    """
     turns = HostTurns(graph, hosts)
     heap: list[tuple[bytes, int, bytes, Section]] = []
 
     def place(number: int) -> None:
         host = hosts[number]
-        if (best := next_of(host, order)) is not None:
-            entry, section = best
+        if waiting := host.waiting():
+            entry, section = next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
             preference = turns.preference(host, entry) if order.takes_turns else entry
             heapq.heappush(heap, (preference, number, entry, section))
 
@@ -363,7 +366,8 @@ def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator
     while heap:
         _, number, entry, section = heapq.heappop(heap)
         section.queue.pop()
-        turns.take(hosts[number], section, entry, hosts=len(hosts))
+        turns.take(hosts[number], entry, hosts=len(hosts))
+        take_turn(hosts[number], section, entry)
         yield entry
         place(number)
 

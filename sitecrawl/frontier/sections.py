@@ -22,7 +22,7 @@ from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQQQddddddd4s")
+_HEAD = struct.Struct(">QQQQQQdddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 REQUISITES: Final = "requisites"
@@ -66,6 +66,8 @@ class Section:
     """What the sections have shown that a fetch of it leads to, averaged over `WINDOW`: see `News.leads`."""
     led: float = 0.0
     """The share of fetches that led to any new URL outside of its circle, averaged over `WINDOW`."""
+    received: float = 0.0
+    """Credit that has come to its URLs along links."""
     turn: float = -1.0
     """When its next turn ends, on its host's virtual clock; a time that has passed if nothing of it waited."""
     hope: float = 1.0
@@ -149,6 +151,7 @@ class Section:
             self.successes,
             self.leads,
             self.led,
+            self.received,
             self.turn,
             self.hope,
             self.worth,
@@ -175,6 +178,6 @@ class Section:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
         section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
         section.own, section.trials, section.successes, section.leads, section.led = numbers[5:10]
-        section.turn, section.hope, section.worth, section.circle = numbers[10:]
+        section.received, section.turn, section.hope, section.worth, section.circle = numbers[10:]
         section.trap = trap
         return section

@@ -254,6 +254,10 @@ class HostTable:
             host = self._live[key] = self._unpack(key, data)
         return host
 
+    def at_hand(self, key: bytes) -> Host | None:
+        """The host with this key, if it is in memory."""
+        return self._live.get(key)
+
     def section(self, host: Host, url: str) -> Section:
         """The section of `host` that `url` belongs to, made if it is not known.
 

@@ -183,8 +183,8 @@ class TrapJudge:
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
         trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
-        if trap.is_apart:
-            return  # it was under way when it was blocked, or joined
+        if trap.is_apart or news.in_turn:
+            return  # it was under way when it was blocked, or joined; or it is no probe
         if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
             cost = 1.0 if brought or news.same or not good else CALM_COST
             trap.cost += cost

@@ -1,17 +1,18 @@
-"""Whose turn it is: the hosts of a crawl share its fetches, and the sections of a host share the host's.
+"""Whose turn it is: the hosts of a crawl share its fetches, and the sections of a host what goes by their worth.
 
 Both by self-clocked fair queueing (Golestani, INFOCOM 1994). Everybody who waits has a *turn*, the time on a virtual
 clock at which their next fetch would end if they got their share of all fetches from now on; the earliest turn is
 next, and the clock shows the turn of who was served last. What is not taken while nothing waits is gone. A strict
 order by some value would let whoever has most of it, or makes most of it, go first for ever.
 
-- A *section's* share is what it is worth (`worth`), beside the other circles of its host.
+- A *section's* share is what it is worth (`worth`), beside the other circles of its host. Of the host's fetches other
+  orders have their part (`portfolio`).
 - A *host's* share is the trust in it (`credit.trust`): it flows from the seeds, and no farm of hosts can make any.
   A sheet may give it so many times as much (`priority`).
 
 Nobody's share falls below an even part of `LEAST` of the best one's, or of all. So what waits is fetched, whatever is
-found after it: of k sections that wait, every one gets at least one in `k (k + 1) / LEAST` of its host's fetches, and
-of n hosts in memory, each at least one in `n (1 + LEAST) / LEAST` of those that politeness allows.
+found after it: of k sections that wait, every one gets at least one in `k (k + 1) / LEAST` of those that go by worth,
+and of n hosts in memory, each at least one in `n (1 + LEAST) / LEAST` of those that politeness allows.
 """
 
 from __future__ import annotations
@@ -19,24 +20,15 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
 from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import LEVEL_ENDS, Order, goes_first
+from sitecrawl.frontier.order import LEVEL_ENDS, goes_first
 from sitecrawl.frontier.sections import Section
 
 LEAST: Final = 0.1
 _TURN = struct.Struct(">d")
-
-
-def next_of(host: Host, order: Order) -> tuple[bytes, Section] | None:
-    """The entry of `host` that is to be taken next, and its section; None if nothing waits that may be taken."""
-    waiting = host.waiting()
-    if not waiting:
-        return None
-    return next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
 
 
 def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section]:
@@ -65,6 +57,14 @@ def shares(sections: Sequence[Section]) -> list[float]:
     return [max(section.worth / best * ratio[section.circle], least) for section in sections]
 
 
+def take_turn(host: Host, section: Section, entry: bytes) -> None:
+    """`section` of `host` takes `entry` in its turn: see `HostTurns.take`."""
+    if not goes_first(entry):
+        host.clock = section.turn
+    waiting = [one for one in host.sections.values() if one is section or _takes_turns(one)]
+    section.turn += 1 / shares(waiting)[waiting.index(section)]
+
+
 class HostTurns:
     """The turns of hosts, `waiting` when it begins; `priority` gives how many a host gets where another gets one."""
 
@@ -83,17 +83,15 @@ class HostTurns:
             host.turn = self._clock + 1 / self._share(host)
         return entry[:LEVEL_ENDS] + _TURN.pack(host.turn)
 
-    def take(self, host: Host, section: Section, entry: bytes, *, hosts: int) -> None:
-        """`host`, one of so many in memory, takes `entry` of `section`.
+    def take(self, host: Host, entry: bytes, *, hosts: int) -> None:
+        """`host`, one of so many in memory, takes `entry`.
 
         What a spider wants first, or a redirect leads to, is paid for and moves no clock: the others still wait.
         """
         self._hosts = hosts
         if not goes_first(entry):
-            self._clock, host.clock = max(self._clock, host.turn), section.turn
+            self._clock = max(self._clock, host.turn)
         host.turn += 1 / self._share(host)
-        waiting = [one for one in host.sections.values() if one is section or _takes_turns(one)]
-        section.turn += 1 / shares(waiting)[waiting.index(section)]
 
     def _share(self, host: Host) -> float:
         share = max(self._graph.trust(host.key), LEAST / max(self._hosts, 1))

@@ -21,6 +21,7 @@ from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.given_up import GivenUp
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
+from sitecrawl.frontier.levels import Levels
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import (
     FIRST,
@@ -41,6 +42,8 @@ from sitecrawl.urls.url import CRAWLED, parse
 
 _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
 """Of URLs of which nothing is remembered when they have come to their end."""
+_NO_LEVEL: Final = _PASSING | Flag.REQUISITE
+"""Of what breadth first would not look for."""
 
 
 def name_of(url: str) -> str:
@@ -57,7 +60,9 @@ def _never_answered(host: Host) -> bool:
 
 
 class UrlStates:
-    """See the module. `in_flight` holds the keys of the URLs that are being fetched; `wall` gives Unix seconds."""
+    """See the module. `in_flight` holds the keys of the URLs that are being fetched; `wall` gives Unix seconds. Links
+    that are new come into `levels`, if there are any.
+    """
 
     def __init__(
         self,
@@ -68,7 +73,9 @@ class UrlStates:
         *,
         in_flight: Collection[bytes],
         wall: Callable[[], float],
+        levels: Levels | None = None,
     ) -> None:
+        self._levels = levels
         self._path = database.path
         self._order = order
         self._counts = counts
@@ -158,6 +165,7 @@ class UrlStates:
         record.section = section.key[KEY_BYTES:]
         if tenth is not None:
             self._link_credit.give(record, tenth * found.weight)
+            section.received += tenth * found.weight
         elif is_seed:
             self._link_credit.graph.seed(host.key)
         if flags & Flag.REQUISITE:
@@ -168,6 +176,8 @@ class UrlStates:
             section.trap_like += bool(trap_signs(found.url, self._present_year))
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
+        if self._levels is not None and not flags & _NO_LEVEL:
+            self._levels.add(host, record.depth, serial_of(record.rank), found.key)
         return host
 
     def become_page(self, key: bytes, record: UrlRecord) -> Host:

@@ -12,9 +12,11 @@ from sitecrawl.frontier.sections import KEY_BYTES, Section
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "leads", "led", "links", "on_host", "same")
+    __slots__ = ("in_circle", "in_turn", "leads", "led", "links", "on_host", "same")
 
     def __init__(self) -> None:
+        self.in_turn = False
+        """Whether an order has picked the page (`portfolio`): it is neither a probe nor a test."""
         self.in_circle = 0
         """New URLs of the page's own circle of sections."""
         self.on_host = 0.0

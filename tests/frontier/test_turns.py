@@ -13,7 +13,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import Aopic, Facts
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.turns import LEAST, HostTurns, next_section, shares
+from sitecrawl.frontier.turns import LEAST, HostTurns, next_section, shares, take_turn
 
 ENTRY = Aopic().rank(Facts(1, 1)) + bytes(16)
 
@@ -35,7 +35,8 @@ def run(host: Host, sections: list[Section], fetches: int) -> list[Section]:
     turns, taken = HostTurns(HostGraph(), [host]), []
     for _ in range(fetches):
         _, section = next_section(host, [(ENTRY, one) for one in sections])
-        turns.take(host, section, ENTRY, hosts=1)
+        turns.take(host, ENTRY, hosts=1)
+        take_turn(host, section, ENTRY)
         taken.append(section)
     return taken
 
@@ -94,7 +95,8 @@ def test_what_goes_first_moves_no_clock():
     wanted = Aopic().rank(Facts(1, 1, priority=2)) + bytes(16)
     for number in range(100):
         entry, section = next_section(host, [(ENTRY, good), (wanted if number % 2 else ENTRY, trap)])
-        turns.take(host, section, entry, hosts=1)
+        turns.take(host, entry, hosts=1)
+        take_turn(host, section, entry)
         taken.append(section)
     assert taken.count(good) >= 45
 
@@ -115,7 +117,7 @@ def served(turns: HostTurns, hosts: list[Host], fetches: int, *, known: int) -> 
     taken: Counter[str] = Counter()
     for _ in range(fetches):
         host = min(hosts, key=lambda one: turns.preference(one, ENTRY))
-        turns.take(host, host.sections[bytes(4)], ENTRY, hosts=known)
+        turns.take(host, ENTRY, hosts=known)
         taken[host.name] += 1
     return taken
 
