@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import forks
 import pytest
-from crawling import HELPERS, PROJECT, environment, scrapy_command
+from crawling import HELPERS, environment, with_settings
 from localweb import LocalWeb, linked
 from waiting import PATIENCE, until
 
@@ -48,17 +48,26 @@ class Crawl:
         self.file = file
         self.runs = 0
 
-    def start(self, **settings: object) -> subprocess.Popen[str]:
+    def start(self, **settings: object) -> forks.Fork:
         self.runs += 1
-        feed = self.folder / f"{self.runs}.jsonl"
-        words = ("runspider", str(self.file), "-a", f"root={self.web.root}", "-o", str(feed))
-        command = scrapy_command(*words, settings={"JOBDIR": self.folder / "job", **settings})
-        return subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True)
+        words = ("runspider", str(self.file), "-a", f"root={self.web.root}", "-o", f"{self._run}.jsonl")
+        given = with_settings(*words, settings={"JOBDIR": self.folder / "job", **settings})
+        return forks.start(given, environment(), self._run.with_suffix(".log"))
+
+    def ended(self, process: forks.Fork) -> str:
+        """Wait for the end of the last run; returns its log."""
+        process.wait(PATIENCE)
+        return self._run.with_suffix(".log").read_text()
+
+    @property
+    def _run(self) -> Path:
+        """What the names of the last run's files begin with."""
+        return self.folder / str(self.runs)
 
     def run(self, **settings: object) -> str:
         """Run to the end; returns the log."""
         process = self.start(**settings)
-        log = process.communicate(timeout=PATIENCE)[1]
+        log = self.ended(process)
         assert process.returncode == 0, log
         assert "Traceback" not in log, log
         return log
@@ -69,7 +78,7 @@ class Crawl:
         process = self.start(SITECRAWL_SEEN_CACHE=1)
         until(lambda: len(self.web.hits) >= before + hits, f"{hits} requests")
         process.send_signal(number)
-        return process.communicate(timeout=PATIENCE)[1]
+        return self.ended(process)
 
     def items(self) -> Counter[str]:
         feeds = [feed for feed in self.folder.glob("*.jsonl") if feed.exists()]
@@ -130,8 +139,7 @@ def test_a_stored_callback_that_is_gone_stops_the_crawl(tmp_path: Path, web: Loc
     changed = tmp_path / "changed.py"
     changed.write_text(SPIDERS.read_text().replace("self.form", "self.filled").replace("def form", "def filled"))
     broken = Crawl(tmp_path, web, file=changed)
-    process = broken.start()
-    log = process.communicate(timeout=PATIENCE)[1]
+    log = broken.ended(broken.start())
     assert "has no attribute 'form'" in log
     assert "(storage_error)" in log
     assert "Traceback" not in log
