@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import forks
 import pytest
-from crawling import environment
+from crawling import environment, scrapy, with_settings
 from localweb import LocalWeb, linked
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
@@ -56,7 +55,7 @@ def graph() -> dict[str, str]:
     return pages | queries | {"/post": linked("/1")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web() -> Iterator[LocalWeb]:
     with LocalWeb(graph()) as served:
         yield served
@@ -70,23 +69,15 @@ class Project:
         self.web = web
         (folder / "graph.py").write_text(SPIDER)
 
-    def command(self, dupefilter: str, **settings: object) -> list[str]:
+    def words(self, dupefilter: str, **settings: object) -> list[str]:
         given = {"DUPEFILTER_CLASS": dupefilter, "LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **settings}
-        options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-        words = ["runspider", "graph.py", "-a", f"root={self.web.root}", "-o", "items.jsonl", *options]
-        return [sys.executable, "-m", "scrapy", *words]
+        words = ("runspider", "graph.py", "-a", f"root={self.web.root}", "-o", "items.jsonl")
+        return with_settings(*words, settings=given)
 
     def run(self, dupefilter: str, **settings: object) -> str:
         """Crawl to the end; returns the log."""
-        done = subprocess.run(
-            self.command(dupefilter, **settings),
-            cwd=self.folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=PATIENCE,
-        )
+        done = scrapy(*self.words(dupefilter, **settings), cwd=self.folder)
+        assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
         return done.stderr
 
@@ -102,6 +93,13 @@ def project(tmp_path: Path, web: LocalWeb) -> Project:
     return Project(tmp_path, web)
 
 
+@pytest.fixture(scope="module")
+def scrapys_items(tmp_path_factory: pytest.TempPathFactory, web: LocalWeb) -> Counter[tuple[str, ...]]:
+    project = Project(tmp_path_factory.mktemp("scrapys"), web)
+    project.run(SCRAPYS)
+    return project.items()
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -112,14 +110,12 @@ def project(tmp_path: Path, web: LocalWeb) -> Project:
     ids=["default", "tiny", "probabilistic"],
 )
 def test_a_crawl_gives_the_items_that_it_gives_under_scrapys_filter(
-    project: Project, settings: dict[str, object]
+    project: Project, scrapys_items: Counter[tuple[str, ...]], settings: dict[str, object]
 ) -> None:
     """GETs, POSTs with equal and other bodies, queries in another order: the same items, each as often."""
-    project.run(SCRAPYS)
-    expected = project.items()
     log = project.run(OURS, **settings)
-    assert project.items() == expected
-    assert len(expected) == PAGES + 3 + 2
+    assert project.items() == scrapys_items
+    assert len(scrapys_items) == PAGES + 3 + 2
     assert "'seen/new': " in log
     assert "'dupefilter/filtered': " in log
     assert "URL-seen test: " in log
@@ -140,10 +136,12 @@ def test_a_resumed_crawl_fetches_each_page_once(project: Project) -> None:
 @pytest.mark.deep
 def test_a_killed_crawl_loses_no_page(project: Project) -> None:
     """What was seen but not closed is forgotten, as the queue is, and the next run finds every page again."""
-    command = project.command(OURS, JOBDIR="job", DOWNLOAD_DELAY=0.02, SITECRAWL_SEEN_CACHE=1)
-    with subprocess.Popen(command, cwd=project.folder, env=environment(), stderr=subprocess.DEVNULL) as process:
-        until(lambda: len(project.web.hits) > PAGES // 2, "half of the pages")
-        process.kill()
+    words = project.words(OURS, JOBDIR="job", DOWNLOAD_DELAY=0.02, SITECRAWL_SEEN_CACHE=1)
+    project.web.hits.clear()
+    process = forks.start(words, environment(), project.folder / "log", folder=project.folder)
+    until(lambda: len(project.web.hits) > PAGES // 2, "half of the pages")
+    process.kill()
+    process.wait(PATIENCE)
     shutil.rmtree(project.folder / "job" / "requests.queue")  # its files are without their sizes
     project.web.hits.clear()
     project.run(OURS, JOBDIR="job")
