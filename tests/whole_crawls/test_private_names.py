@@ -6,14 +6,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import crawling
 import pytest
 import scrapy
 from compiled_core import in_c
 from crawling import HELPERS, PROJECT, environment, stats_of, with_settings
 from localweb import LocalWeb
 from selectolax import lexbor
+from waiting import PATIENCE
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import privates
@@ -27,21 +30,39 @@ SETTINGS = {"SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO"
 ALL = sorted({name for names in NAMES.values() for name in names})
 FIRST = {name: next(use for use, names in NAMES.items() if name in names) for name in ALL}
 """Of each, what it is for in the first place."""
-USES = [[name for name in ALL if FIRST[name] is use] for use in NAMES]
-GROUPS = [names for names in USES if names]
-"""Names that go at a time in the gate: all of one use, for any of them ends it."""
+BATCHES = [
+    {Use.CLOSING, Use.COMMANDS},
+    {Use.WAKING, Use.OPTIONS, Use.DOWNLOADS},
+    {Use.IN_PROGRESS, Use.SPIDER_MIDDLEWARES},
+    {Use.UNDER_WAY, Use.SLOTS},
+    {Use.REQUESTS},
+    {Use.DOWNLOADER_MIDDLEWARES},
+]
+"""Uses whose names go at a time in the gate, all of each, for any of them ends it. No two are code of ours in the
+place of Scrapy's.
+"""
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 WARNINGS = re.compile(r"\[sitecrawl\.crawl\.privates\] WARNING: (.*)")
 
 
-def crawled(*program: str, tmp_path: Path, **env: str) -> tuple[str, list[str]]:
+def program(*program: str, **env: str) -> Run:
+    """A way to run `scrapy`: as a Python of its own with this program."""
+    return lambda *words: subprocess.run(
+        [sys.executable, *program, *words],
+        cwd=PROJECT,
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def crawled(run: Run, tmp_path: Path) -> tuple[str, list[str]]:
     """What a crawl has said that gets each page once, and its warnings of what is missing."""
     with LocalWeb(PAGES) as web:
         settings = {**SETTINGS, "JOBDIR": tmp_path / "job"}
-        words = with_settings("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
-        command = [sys.executable, *program, *words]
-        done = subprocess.run(
-            command, cwd=PROJECT, env=environment(**env), capture_output=True, text=True, timeout=600, check=False
-        )
+        done = run(*with_settings("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings))
         asked = [hit.path for hit in web.hits]
     assert done.returncode == 0, done.stderr
     assert sorted(asked) == sorted([*PAGES, "/robots.txt"])
@@ -51,27 +72,28 @@ def crawled(*program: str, tmp_path: Path, **env: str) -> tuple[str, list[str]]:
 
 
 def test_they_are_there() -> None:
-    """All of them, in this Scrapy."""
+    """All of them, in this Scrapy; and the crawls below go without each use."""
     assert not [name for name in ALL if not is_there(name)]
+    assert sorted(use for batch in BATCHES for use in batch) == sorted(NAMES)
 
 
 def test_a_crawl(tmp_path: Path) -> None:
     """It warns where this Scrapy is none that it knows, and of nothing else."""
-    said, warnings = crawled("-m", "scrapy", tmp_path=tmp_path)
+    said, warnings = crawled(crawling.scrapy, tmp_path)
     unknown = f"sitecrawl has not been tried with Scrapy {scrapy.__version__}"
     assert [unknown in warning for warning in warnings] == [True] * (scrapy.version_info[:2] not in KNOWN), said
 
 
 def has_other_names(names: list[str], tmp_path: Path) -> None:
-    _, (warning,) = crawled(str(HELPERS / "renamed_scrapy.py"), ",".join(names), tmp_path=tmp_path)
+    _, (warning,) = crawled(program(str(HELPERS / "renamed_scrapy.py"), ",".join(names)), tmp_path)
     gone = {name.rpartition(".")[2] for name in names}
     assert set(re.findall(r"[\w.]+:[\w.]+", warning)) == {name for name in ALL if name.rpartition(".")[2] in gone}
 
 
-@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[-1])
-def test_other_names(names: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("uses", BATCHES, ids=lambda uses: min(uses, key=list(NAMES).index).name)
+def test_other_names(uses: set[Use], tmp_path: Path) -> None:
     """Without them the crawl gets each page once, and one warning has the names that are gone."""
-    has_other_names(names, tmp_path)
+    has_other_names([name for name in ALL if FIRST[name] in uses], tmp_path)
 
 
 @pytest.mark.deep
@@ -87,7 +109,7 @@ def test_selectolax(tmp_path: Path) -> None:
     package = shutil.copytree(Path(lexbor.__file__).parent, tmp_path / "front" / "selectolax")
     library = package / Path(lexbor.__file__).name
     library.write_bytes(library.read_bytes().replace(b"\0lxb_dom_node_type_noi\0", b"\0lxb_dom_node_type_non\0"))
-    _, (warning,) = crawled("-m", "scrapy", tmp_path=tmp_path, PYTHONPATH=str(package.parent))
+    _, (warning,) = crawled(program("-m", "scrapy", PYTHONPATH=str(package.parent)), tmp_path)
     assert "without reading a page's tree in C: the library of selectolax does not show its functions" in warning
 
 
