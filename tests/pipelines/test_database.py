@@ -3,53 +3,42 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import re
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from crawling import environment
+from crawling import scrapy, stats_of
 from localweb import LocalWeb
-from waiting import PATIENCE
 
 from sitecrawl.pagestore.database import page_table
 
 PAGES = 450
 
-CRAWL = """
-import json, sys
+SPIDER = """
 from scrapy import Spider
-from scrapy.crawler import AsyncCrawlerProcess
 from sitecrawl.page.items import PageItem
-
-directory, database, root, pages, more = sys.argv[1:]
 
 class Shop(Spider):
     name = "shop"
-    start_urls = [root]
+
+    def __init__(self, root, pages):
+        self.start_urls, self.pages = [root], int(pages)
 
     def parse(self, response):
-        for number in range(int(pages)):
+        for number in range(self.pages):
             yield PageItem(f"http://site.example/{number}", 200, 1.0 + number, body=b"body %d" % number, size=6)
         yield {"price": 1}
         if "bad" in response.url:
             yield {"price": "much"}
-
-process = AsyncCrawlerProcess({
-    "ADDONS": {"sitecrawl.addon.Addon": 500},
-    "ITEM_PIPELINES": {"pipelines.DatabasePipeline": 300},
-    "JOBDIR": directory,
-    "SITECRAWL_DATABASE_URL": database,
-    "ROBOTSTXT_OBEY": False,
-    **json.loads(more),
-})
-crawler = process.create_crawler(Shop)
-process.crawl(crawler)
-process.start()
-names = ("finish_reason", "database/pages", "item_scraped_count")
-print(json.dumps({name: crawler.stats.get_value(name) for name in names}))
 """
+SETTINGS = """
+ADDONS = {"sitecrawl.addon.Addon": 500}
+ITEM_PIPELINES = {"pipelines.DatabasePipeline": 300}
+ROBOTSTXT_OBEY = False
+LOG_LEVEL = "INFO"
+"""
+"""Of a project that is not this one."""
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +51,18 @@ def web():
 @pytest.fixture
 def crawl(tmp_path, web):
     """Runs the spider in a directory; gives its stats and its log."""
+    (tmp_path / "shop.py").write_text(SPIDER)
+    (tmp_path / "shop_settings.py").write_text(SETTINGS)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop_settings\n")
 
     def run(name: str, url: str, pages: int = PAGES, **settings: object) -> tuple[dict[str, object], str]:
-        arguments = [str(tmp_path / name), url, f"{web.root}/{name}/{pages}", str(pages), json.dumps(settings)]
-        command = [sys.executable, "-c", CRAWL, *arguments]
-        done = subprocess.run(
-            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=True
-        )
-        return json.loads(done.stdout.splitlines()[-1]), done.stderr
+        words = ("runspider", "shop.py", "-a", f"root={web.root}/{name}/{pages}", "-a", f"pages={pages}")
+        given = {"JOBDIR": tmp_path / name, "SITECRAWL_DATABASE_URL": url, **settings}
+        log = scrapy(*words, settings=given, cwd=tmp_path).stderr
+        (reason,) = re.findall(r"'finish_reason': '(\w+)'", log)
+        counts = stats_of(log)
+        names = ("database/pages", "item_scraped_count")
+        return {"finish_reason": reason, **{name: counts.get(name) for name in names}}, log
 
     return run
 
@@ -125,7 +118,7 @@ def test_a_database_that_refuses_pages_ends_the_crawl(crawl, url):
     assert rows(url) == []
 
 
-COLUMNS = {"ITEM_PIPELINES": {"pipelines.ItemsPipeline": 300}, "SITECRAWL_ITEMS_COLUMNS": True}
+COLUMNS = {"ITEM_PIPELINES": json.dumps({"pipelines.ItemsPipeline": 300}), "SITECRAWL_ITEMS_COLUMNS": True}
 
 
 def test_items_in_columns(crawl, url):
