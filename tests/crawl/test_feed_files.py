@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from pathlib import Path
 
+import forks
 import pytest
-from crawling import PROJECT, environment, scrapy_command
+from crawling import environment, with_settings
 from localweb import LocalWeb, Page, linked
 from waiting import PATIENCE, until
 
@@ -39,8 +39,8 @@ def test_a_kill_costs_no_item(tmp_path: Path, form: str) -> None:
 
     with LocalWeb(site) as web:
         words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-o", str(feed))
-        command = scrapy_command(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
+        given = with_settings(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
+        process = forks.start(given, environment(), tmp_path / "log")
         assert asked.wait(PATIENCE)
         until(lambda: is_done(tmp_path / "job", f"{web.root}/"), "a checkpoint with the first page")
         process.kill()

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from email.utils import formatdate
 from pathlib import Path
 
+import forks
 import pytest
-from crawling import PROJECT, environment, scrapy, scrapy_command, stats_of
+from crawling import PROJECT, environment, scrapy, stats_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
 from warcio.archiveiterator import ArchiveIterator
@@ -61,17 +62,17 @@ class ChangingWeb:
         return pages[path]() if path in pages else None
 
 
-def start(web: LocalWeb, folder: Path, settings: Mapping[str, object] = SETTINGS) -> subprocess.Popen[str]:
+def start(web: LocalWeb, file: Path, settings: Mapping[str, object] = SETTINGS) -> forks.Fork:
+    """Begin a crawl in `job`, beside the file where its log goes."""
     words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-    command = scrapy_command(*words, settings={**settings, "JOBDIR": folder / "job"})
-    return subprocess.Popen(
-        command, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    given = with_settings(*words, settings={**settings, "JOBDIR": file.with_name("job")})
+    return forks.start(given, environment(), file)
 
 
-def stop(process: subprocess.Popen[str]) -> str:
+def stop(process: forks.Fork, file: Path) -> str:
     process.send_signal(signal.SIGINT)
-    log = process.communicate(timeout=PATIENCE)[0]
+    process.wait(PATIENCE)
+    log = file.read_text()
     assert process.returncode == 0, log
     assert "Traceback" not in log, log
     return log
@@ -84,11 +85,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalWeb
     with LocalWeb(ChangingWeb(), conditional=True) as web:
         logs = []
         for looks in (3, 6):
-            process = start(web, folder)
+            process = start(web, log := folder / f"{looks}.log")
             until(lambda looks=looks: web.paths().count("/news") >= looks, f"{looks} visits")  # type: ignore[misc]
             visits = looks // 3 + 1
             until(lambda visits=visits: web.paths().count("/etag") >= visits, f"{visits} visits")  # type: ignore[misc]
-            logs.append(stop(process))
+            logs.append(stop(process, log))
         yield web, folder / "job", logs
 
 
@@ -178,7 +179,7 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
     limits = {"SITECRAWL_MAX_HOST_FAILURES": 1, "SITECRAWL_REVIVAL_DELAY": 2, "SITECRAWL_FAILURE_DELAY": 0.1}
     settings = SETTINGS | limits | {"SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5, "RETRY_ENABLED": False}
     with LocalWeb(lambda path, host: lost if down.is_set() else linked("/a") if path == "/" else None) as web:
-        process = start(web, tmp_path, settings)
+        process = start(web, tmp_path / "log", settings)
         until(lambda: web.paths().count("/") >= 2, "a visit")
         down.set()
         asked = len(web.hits)
@@ -192,7 +193,7 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
         )
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENCE)
+        process.wait(PATIENCE)
     assert process.returncode == 0
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crawling import HELPERS, environment, scrapy, states_of, stats_of
+from crawling import HELPERS, environment, forked, scrapy, states_of, stats_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.checking import repair
@@ -47,10 +47,16 @@ def crawled(web: LocalWeb, jobdir: Path, spider: str = "generic", **settings: ob
     """The log of a crawl of `web`."""
     given = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True, **settings}
     given.setdefault("SITECRAWL_NO_PAGE_CODE", 0)
-    done = scrapy("crawl", spider, "-a", f"seeds={web.root}", settings=given, env=environment(PYTHONPATH=PATH))
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    code, log = run("crawl", spider, "-a", f"seeds={web.root}", settings=given)
+    assert code == 0, log
+    assert "Traceback" not in log
+    return log
+
+
+def run(*words: str, settings: dict[str, object]) -> tuple[int, str]:
+    """The exit code and the log of `scrapy` with the spiders that break."""
+    done = forked(*with_settings(*words, settings=settings), env=environment(PYTHONPATH=PATH))
+    return done.returncode, done.stderr.decode()
 
 
 def index_of(jobdir: Path) -> list[tuple[object, ...]]:
@@ -174,12 +180,10 @@ def test_a_process_that_cannot_start_is_said_at_once(tmp_path: Path) -> None:
     """Nothing is crawled, and a line says what to do: it is not read in the crawl's own process instead."""
     with LocalWeb(SITE) as web:
         settings = {"JOBDIR": tmp_path, "SPIDER_MODULES": "breaking", "SITECRAWL_PARSE_PROCESSES": 1}
-        done = scrapy(
-            "crawl", "startless", "-a", f"seeds={web.root}", settings=settings, env=environment(PYTHONPATH=PATH)
-        )
+        code, log = run("crawl", "startless", "-a", f"seeds={web.root}", settings=settings)
         assert not web.hits
-    assert "set SITECRAWL_PARSE_PROCESSES=0" in done.stderr
-    assert done.returncode != 0
+    assert "set SITECRAWL_PARSE_PROCESSES=0" in log
+    assert code != 0
 
 
 @pytest.mark.deep
@@ -189,8 +193,8 @@ def test_a_crawl_without_processes_stops_and_can_be_resumed(tmp_path: Path) -> N
     settings = {"JOBDIR": tmp_path, "SPIDER_MODULES": "breaking", "SITECRAWL_PARSE_PROCESSES": 1}
     with LocalWeb(site) as web:
         words = ("crawl", "single", "-a", f"seeds={web.root}", "-a", "order=bfs")
-        done = scrapy(*words, settings=settings, env=environment(PYTHONPATH=PATH))
-    assert done.returncode == 1, done.stderr
-    assert "The crawl stopped: no process could be started that reads pages" in done.stderr
+        code, log = run(*words, settings=settings)
+    assert code == 1, log
+    assert "The crawl stopped: no process could be started that reads pages" in log
     states = {url.removeprefix(web.root): state for url, state in states_of(tmp_path).items()}
     assert states == {"/": UrlState.FETCHED, "/segfault": UrlState.FETCHED, "/kept": UrlState.QUEUED}
