@@ -11,6 +11,8 @@ from form_sites import Site, begin, name_of, number, rules, stored
 from frontier_helpers import Bench, check_sections
 
 PAGES = 240
+"""Of a site. Those of the gate are as small as lets a rule be trusted, and many URLs be joined before it is refuted.
+"""
 
 
 @pytest.fixture
@@ -32,14 +34,16 @@ def draw(*facts: object) -> int:
     return crc32(repr(facts).encode())
 
 
-def site(name_of: Callable[[int, int], str], other: Callable[[dict[str, str], int, str], object]) -> Site:
+def site(
+    name_of: Callable[[int, int], str], other: Callable[[dict[str, str], int, str], object], pages: int = PAGES
+) -> Site:
     """`other` says which text of a page a URL has, by its keys, the page's number and its whole name."""
-    return Site(PAGES, name_of, page_of, lambda name, page: f"{other(keys(name), page, name) or ''} text of {page}")
+    return Site(pages, name_of, page_of, lambda name, page: f"{other(keys(name), page, name) or ''} text of {page}")
 
 
-def one_value() -> Site:
+def one_value(pages: int = PAGES) -> Site:
     """Of forty values of a key one chooses another text."""
-    return site(lambda page, n: f"p/{page}?v={n % 20}", lambda given, page, name: given["v"] == "7")
+    return site(lambda page, n: f"p/{page}?v={n % 20}", lambda given, page, name: given["v"] == "7", pages)
 
 
 def one_folder() -> Site:
@@ -74,23 +78,38 @@ def by_chance() -> Site:
     )
 
 
-def one_joint_value() -> Site:
+def one_joint_value(pages: int = PAGES) -> Site:
     """Two keys choose nothing, but where both have one value."""
     return site(
         lambda page, n: f"p/{page}?a={n % 4}&b={n // 4 % 4}",
         lambda given, page, name: given["a"] == given["b"] == "2",
+        pages,
     )
 
 
-def a_second_key() -> Site:
+def a_second_key(pages: int = PAGES) -> Site:
     """A session id chooses nothing, and a page of a list beside it does."""
     return site(
         lambda page, n: f"p/{page}?sid={n}" + (f"&page={n % 4}" if n % 2 else ""),
         lambda given, page, name: given.get("page", "0"),
+        pages,
     )
 
 
-KINDS = [one_value, one_folder, late, without_two, by_chance, one_joint_value, a_second_key]
+def small(make: Callable[[int], Site], pages: int) -> object:
+    return pytest.param(lambda: make(pages), id=f"{make.__name__}-{pages}")
+
+
+KINDS = [
+    small(one_value, 60),
+    one_folder,
+    late,
+    without_two,
+    by_chance,
+    small(one_joint_value, 60),
+    small(a_second_key, 100),
+    *(pytest.param(make, marks=pytest.mark.deep) for make in (one_value, one_joint_value, a_second_key)),
+]
 
 
 def wanted(bench: Bench, made: Site) -> set[str]:
@@ -108,7 +127,9 @@ def test_no_text_is_lost(bench, make):
     check_sections(bench.frontier)
 
 
-@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, marks=pytest.mark.deep) if make is without_two else make for make in KINDS]
+)
 def test_none_is_lost_by_kills(bench, make):
     """Nor where the crawl is killed again and again, and forgets what is in memory only."""
     made = make()
