@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import msgpack
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scrapy import FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, Response, XmlRpcRequest
@@ -129,7 +129,6 @@ HOSTS = st.sampled_from(["a.example", "a.example:8080", "a.example:080", "[::1]"
 ENDS = st.text(st.sampled_from("ab/.-_~%2f;?&=+#é@:|[]$,'!*() \\"), max_size=12)
 
 
-@settings(max_examples=300)
 @given(HOSTS, ENDS)
 def test_a_plain_get_has_the_url_that_waits(host, end):
     """Whatever Scrapy would escape in it; only then its `meta` says how it was made."""
@@ -335,7 +334,6 @@ PACKED = pack_request(
 )
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 10_000), st.integers(0, 255))
 def test_a_flipped_byte(place, byte):
     """A stored request of which a byte has changed is a request or a corrupt file, and no other error."""
@@ -347,7 +345,6 @@ def test_a_flipped_byte(place, byte):
 FIELDS = ["class", "callback", "errback", "headers", "body", "cookies", "encoding", "priority", "flags", "cb_kwargs"]
 
 
-@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from([*FIELDS, "meta", "method", "url", "x"]), VALUES, max_size=3))
 def test_hostile_fields(fields):
     """Fields with values that no request has are a corrupt file, and no other error."""

@@ -382,7 +382,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=25, stateful_step_count=35)
+TestFrontierMachine.settings = settings(max_examples=settings().max_examples // 5, stateful_step_count=35)
 
 
 @pytest.fixture

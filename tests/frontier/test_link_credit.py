@@ -156,7 +156,7 @@ LINKS = st.lists(st.builds(lambda link, no: replace(link, nofollow=no), LINK, st
 
 
 @given(st.lists(st.one_of(LINKS, st.sampled_from(["commit", "restart"])), max_size=20))
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 5)
 def test_any_links(steps):
     """Edges count as if each link were looked up alone, and credit is conserved, wherever checkpoints fall."""
     with TemporaryDirectory() as folder:

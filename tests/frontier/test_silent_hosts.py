@@ -150,7 +150,7 @@ class SilenceMachine(RuleBasedStateMachine):
 
 
 TestSilenceMachine = SilenceMachine.TestCase
-TestSilenceMachine.settings = settings(max_examples=15, stateful_step_count=40)
+TestSilenceMachine.settings = settings(max_examples=settings().max_examples // 5, stateful_step_count=40)
 
 
 def fail(bench: Bench) -> None:

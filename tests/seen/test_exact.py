@@ -84,7 +84,8 @@ class TestContract:
         assert len(exact) == 0
 
 
-@settings(max_examples=30)  # each opens it several times; benchmarks/seen.py compares many more keys
+# Each opens it several times; benchmarks/seen.py compares many more keys.
+@settings(max_examples=settings().max_examples // 5)
 @given(batches=st.lists(few_keys, max_size=12), spill=st.integers(1, 12), flush_every=st.integers(1, 5))
 def test_against_a_python_set(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[bytes]], spill: int, flush_every: int
