@@ -8,15 +8,15 @@ import random
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from console import command
-from crawling import PROJECT, crawl, environment, scrapy, scrapy_command
+from crawling import PROJECT, at_work, crawl, scrapy
+from forks import Fork
 from localweb import LocalWeb, Page, linked
 
 GOOD = 20
@@ -70,17 +70,9 @@ def frontier(directory: Path, *words: str) -> str:
     return done.stdout
 
 
-@contextmanager
-def crawling(seed: str, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
+def crawling(seed: str, directory: Path) -> AbstractContextManager[Fork]:
     """A crawl at work, slow enough to be looked at."""
-    words = scrapy_command(
-        "crawl", "generic", "-a", f"seeds={seed}", settings={"JOBDIR": directory, "DOWNLOAD_DELAY": 0.2}
-    )
-    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return at_work("crawl", "generic", "-a", f"seeds={seed}", settings={"JOBDIR": directory, "DOWNLOAD_DELAY": 0.2})
 
 
 class TestTrapped:

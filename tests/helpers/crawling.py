@@ -6,8 +6,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -82,6 +82,17 @@ def forked(
             fork.kill()
             fork.wait()
         return subprocess.CompletedProcess(words, code, out.read_bytes(), errors.read_bytes())
+
+
+@contextmanager
+def at_work(*words: str, settings: Mapping[str, object] | None = None) -> Iterator[forks.Fork]:
+    """A scrapy command that is under way, by a fork. In the end it is killed."""
+    fork = forks.start(with_settings(*words, settings=settings), environment(), Path(os.devnull))
+    try:
+        yield fork
+    finally:
+        fork.kill()
+        fork.wait(PATIENCE)
 
 
 def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.CompletedProcess[str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from console import command
-from crawling import PROJECT, crawl, environment, scrapy_command
+from crawling import at_work, crawl
 from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
 from waiting import until
@@ -221,17 +219,6 @@ def waiting_page(path: str, host: str) -> Page | None:
     return Answer(b"", 503, {"Retry-After": "600"}) if path == "/busy" else None
 
 
-@contextmanager
-def crawling(seeds: str, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_MAX_HOST_FAILURES": 0}
-    words = scrapy_command("crawl", "generic", "-a", f"seeds={seeds}", "-a", "scope=any", settings=settings)
-    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
 def test_what_waits(tmp_path: Path) -> None:
     """At work and killed, a crawl says for what a URL waits: its host's rest, or its robots.txt."""
     silent = {"/robots.txt": Answer(b"", 503)}
@@ -251,7 +238,9 @@ def test_what_waits(tmp_path: Path) -> None:
                 if not one.returncode
             }
 
-        with crawling(f"{web.root},{mute.root}", directory) as process:
+        words = ("crawl", "generic", "-a", f"seeds={web.root},{mute.root}", "-a", "scope=any")
+        settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_MAX_HOST_FAILURES": 0}
+        with at_work(*words, settings=settings) as process:
             wanted = {url: verdict for url, (verdict, _) in expected.items()}
             until(lambda: verdicts() == wanted, lambda: f"{wanted}, and not {verdicts()}")
             assert process.poll() is None
