@@ -20,10 +20,8 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 
 HELPERS = Path(__file__).resolve().parent
 PROJECT = HELPERS.parents[1]
-_PROXIES = frozenset({"http_proxy", "https_proxy", "no_proxy"})
+_READ_LATE = frozenset({"http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE"})
 """Variables that are read only when a crawl begins."""
-_OURS = frozenset({("PYTHONPATH", str(PROJECT)), ("SCRAPY_SETTINGS_MODULE", "sitecrawl.settings")})
-"""What leads to our modules from elsewhere: a fork has them."""
 
 
 def with_settings(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
@@ -41,6 +39,13 @@ def environment(**changes: str) -> dict[str, str]:
     return {**plain, "PYTHONUNBUFFERED": "1", **changes}
 
 
+def _leads_to_ours(name: str, value: str) -> bool:
+    """Whether a variable only lets our modules be found from elsewhere: a fork has them, or finds them, too."""
+    if name == "PYTHONPATH":
+        return all(Path(folder).is_relative_to(PROJECT) for folder in value.split(os.pathsep))
+    return (name, value) == ("SCRAPY_SETTINGS_MODULE", "sitecrawl.settings")
+
+
 def scrapy(
     *words: str,
     settings: Mapping[str, object] | None = None,
@@ -50,10 +55,10 @@ def scrapy(
 ) -> subprocess.CompletedProcess[str]:
     """Run a scrapy command to its end; the caller looks at the exit code.
 
-    A Python that has everything imported forks for it, unless it is to begin with variables that are neither those of
-    proxies nor those that lead to our own modules: it may import others.
+    A Python that has everything imported forks for it, unless it is to begin with variables that are neither read as
+    a crawl begins nor lead to our own modules: it may import others.
     """
-    if {name for name, value in (env or {}).items() if (name, value) not in _OURS} <= _PROXIES:
+    if {name for name, value in (env or {}).items() if not _leads_to_ours(name, value)} <= _READ_LATE:
         done = forked(
             *with_settings(*words, settings=settings), env=environment(**(env or {})), cwd=cwd, timeout=timeout
         )
@@ -85,9 +90,11 @@ def forked(
 
 
 @contextmanager
-def at_work(*words: str, settings: Mapping[str, object] | None = None) -> Iterator[forks.Fork]:
+def at_work(
+    *words: str, settings: Mapping[str, object] | None = None, log: Path = Path(os.devnull)
+) -> Iterator[forks.Fork]:
     """A scrapy command that is under way, by a fork. In the end it is killed."""
-    fork = forks.start(with_settings(*words, settings=settings), environment(), Path(os.devnull))
+    fork = forks.start(with_settings(*words, settings=settings), environment(), log)
     try:
         yield fork
     finally:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
+from crawling import at_work, crawl, scrapy, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
 from waiting import PATIENCE, until
@@ -124,16 +124,13 @@ def test_hosts_that_were_given_up_are_asked_at_once(port: int, tmp_path: Path) -
     with LocalWeb(slow, address="127.0.0.2") as other:
         seeds = f"seeds=http://127.0.0.1:{port}/,{other.root}/"
         settings = {**QUICK, "JOBDIR": job, "SITECRAWL_DASHBOARD": False, "SITECRAWL_MAX_IDLE_TIME": 0}
-        command = scrapy_command("crawl", "generic", "-a", seeds, settings=settings)
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
-        try:
+        with ExitStack() as stack:
+            process = stack.enter_context(at_work("crawl", "generic", "-a", seeds, settings=settings))
+            stack.callback(is_over.set)
             until(lambda: "for 1 URLs" in told(), "the host is given up")
             until(lambda: not (job / "retry-given-up").exists(), "the crawl has heard it")
             with LocalWeb({"/": "here"}, port=port) as web:
                 until(lambda: told() and "/" in web.paths(), "the host is asked again")
                 is_over.set()
                 assert process.wait(PATIENCE) == 0
-        finally:
-            is_over.set()
-            process.kill()
     assert set(states_of(job).values()) == {UrlState.FETCHED}

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from crawling import environment, scrapy
+from crawling import scrapy
 from localweb import Answer, LocalWeb, Page
 from PIL import Image
 
@@ -88,6 +88,6 @@ def test_a_spider_takes_images(web: LocalWeb, tmp_path: Path) -> None:
         "IMAGES_STORE": store,
     }
     words = ("runspider", str(spider), "-a", f"seeds={web.root}/", "-a", "requisites=1", "-O", str(items))
-    done = scrapy(*words, settings=settings, env=environment())
+    done = scrapy(*words, settings=settings)
     assert done.returncode == 0, done.stderr
     assert taken(items, store) == ["blue.png", "red.png"]

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
+from crawling import at_work, scrapy, states_of
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import Found, until
 
@@ -266,19 +266,15 @@ def watch(
     domains: str, jobdir: Path, settings: dict[str, object], condition: Callable[[], Found], what: str
 ) -> Found:
     """A watching crawl that is killed as soon as `condition` gives something; what it gave."""
-    words = scrapy_command(
-        "crawl", "sitemap", "-a", f"domains={domains}", "-a", "watch=1", settings={"JOBDIR": jobdir, **settings}
-    )
-    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    words = ("crawl", "sitemap", "-a", f"domains={domains}", "-a", "watch=1")
+    log = jobdir.with_name("watch.log")
+    with at_work(*words, settings={"JOBDIR": jobdir, **settings}, log=log) as process:
 
         def looked() -> Found:
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert process.poll() is None, log.read_text()
             return condition()
 
-        try:
-            return until(looked, what)
-        finally:
-            process.kill()
+        return until(looked, what)
 
 
 class Growing:
