@@ -46,6 +46,14 @@ class Late:
 def test_leaves(): Late()
 def test_sweeps(): gc.collect()
 """
+HANGS = """
+import threading, pytest
+def waits_beside(): threading.Event().wait()
+@pytest.mark.timeout(0.2)
+def test_hangs():
+    threading.Thread(target=waits_beside, daemon=True).start()
+    waits_beside()
+"""
 
 
 def run(folder: Path, *files: str, workers: int = 2) -> tuple[int, str]:
@@ -71,21 +79,27 @@ def test_what_passes_alone_is_flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert output.splitlines()[-1].strip("= ").startswith("2 passed, 2 flaky in ")
 
 
-def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
-    """A true failure is one, beside a flaky test."""
-    code, output = run(tmp_path, PASSES, BY_CHANCE, FAILS, workers=0)
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is printed of tests that end in all ways, and the run fails."""
+    code, output = run(tmp_path_factory.mktemp("mixed"), PASSES, BY_CHANCE, FAILS, LATE, HANGS, workers=0)
     assert code == 1
-    assert "FLAKY test_1.py::test_by_chance" in output
-    assert "FLAKY test_2.py" not in output
-    assert output.splitlines()[-1].strip("= ").startswith("1 failed, 1 passed, 1 flaky in ")
+    return output
+
+
+def test_what_fails_twice_fails_the_run(mixed: str) -> None:
+    """A true failure is one, beside a flaky test."""
+    assert "FLAKY test_1.py::test_by_chance" in mixed
+    assert mixed.count("FLAKY test_") == 1
+    assert mixed.splitlines()[-1].strip("= ").startswith("2 failed, 3 passed, 1 warning, 1 flaky in ")
 
 
 @pytest.mark.parametrize(
     ("text", "workers"),
     [
         pytest.param("import nothing_like_it\n", 0, marks=pytest.mark.deep),
-        ("import nothing_like_it\n", 2),
-        (DIES, 2),
+        ("import nothing_like_it\n", 1),
+        (DIES, 1),
         (STOPS, 0),
     ],
     ids=["collection", "collection by workers", "worker dies", "interrupt"],
@@ -106,27 +120,18 @@ def test_many_failures_are_no_chance(tmp_path: Path) -> None:
     assert "failed again" not in output
 
 
-def test_rubbish_of_another_test_fails_none(tmp_path: Path) -> None:
+def test_rubbish_of_another_test_fails_none(mixed: str) -> None:
     """What the rubbish of one test says while another runs is a warning."""
-    code, output = run(tmp_path, LATE, workers=0)
-    assert code == 0, output
-    assert "PytestUnraisableExceptionWarning" in output
+    assert "PytestUnraisableExceptionWarning" in mixed
+    assert "test_3.py::test_sweeps" in mixed.partition("warnings summary")[2].partition("short test summary")[0]
+    assert "FAILED test_3.py" not in mixed
 
 
-def test_a_test_that_hangs_shows_all_stacks(tmp_path: Path) -> None:
+def test_a_test_that_hangs_shows_all_stacks(mixed: str) -> None:
     """At the time limit a test fails, with the stack of each of its threads, each time it is run."""
-    hangs = """
-import threading, pytest
-def waits_beside(): threading.Event().wait()
-@pytest.mark.timeout(0.2)
-def test_hangs():
-    threading.Thread(target=waits_beside, daemon=True).start()
-    waits_beside()
-"""
-    code, output = run(tmp_path, hangs, workers=0)
-    assert code == 1
-    assert "Timeout (>0.2s)" in output
-    assert output.count("in waits_beside") >= 2
+    assert "FAILED test_4.py::test_hangs" in mixed
+    assert "Timeout (>0.2s)" in mixed
+    assert mixed.count("in waits_beside") >= 2
 
 
 def test_no_test_is_known_to_be_flaky() -> None:
