@@ -20,38 +20,38 @@ from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.page.items import sha1
 
 
-def in_query(pages: int = 200) -> Site:
+def in_query(pages: int = 120) -> Site:
     """A session id under a name that nothing knows, a new one in every link."""
     return Site(pages, lambda page, n: f"p/{page}?wombat={n:x}z", lambda name: number(name[2:].partition("?")[0]))
 
 
-def in_path(pages: int = 200) -> Site:
+def in_path(pages: int = 120) -> Site:
     return Site(pages, lambda page, n: f"s{n}/p/{page}", lambda name: number(name.rpartition("/")[2]))
 
 
-def asp(pages: int = 200) -> Site:
+def asp(pages: int = 120) -> Site:
     return Site(pages, lambda page, n: f"(S(x{n}))/p/{page}", lambda name: number(name.rpartition("/")[2]))
 
 
-def in_segment(pages: int = 200) -> Site:
+def in_segment(pages: int = 120) -> Site:
     return Site(pages, lambda page, n: f"p/{page};v={n}", lambda name: number(name[2:].partition(";")[0]))
 
 
-def printable(pages: int = 200) -> Site:
+def printable(pages: int = 120) -> Site:
     forms = ("", "?printable=yes")
     return Site(
         pages, lambda page, n: f"p/{page}{forms[n % 7 == 0]}", lambda name: number(name[2:].partition("?")[0])
     )
 
 
-def sorted_lists(pages: int = 200) -> Site:
+def sorted_lists(pages: int = 120) -> Site:
     """Lists that fit on a page: in whatever order, they say the same."""
     return Site(
         pages, lambda page, n: f"list.php?f={page}&sort={n % 5}", lambda name: number(name[11:].partition("&")[0])
     )
 
 
-def index(pages: int = 200) -> Site:
+def index(pages: int = 120) -> Site:
     forms = ("", "index.html")
     return Site(pages, lambda page, n: f"d{page}/{forms[n % 2]}", lambda name: number(name[1:].partition("/")[0]))
 
@@ -83,7 +83,7 @@ def test_a_site_with_many_forms(bench, make):
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_kills(bench, make, seed):
     """Rules and joined URLs survive; what was not yet durable comes again, and all pages come in."""
-    site, rng = make(), random.Random(seed)
+    site, rng = make(200), random.Random(seed)
     begin(bench, site)
     bench.commit()
     for _ in range(8):
