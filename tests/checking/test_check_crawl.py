@@ -329,18 +329,34 @@ def told(result: CheckResult) -> list[str]:
     return [str(problem) for problem in result.problems]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.deep] * name.endswith("unreadable")) for name in HEALED]
+TOGETHER = (
+    ("levels", "request stray", "content", "edges", "classes", "rules", "sites", "filter"),
+    ("credit", "counts", "host's numbers", "section's numbers", "queue entry stale", "position lost"),
+    ("page forgotten", "page too early"),
 )
-def test_damage_is_named_and_healed(name: str, job: Path) -> None:
+"""Damages that hide nothing of one another, and go at a time in the gate."""
+ALONE = [name for name in HEALED if not any(name in names for names in TOGETHER)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *TOGETHER,
+        *(pytest.param((name,), marks=[pytest.mark.deep] * name.endswith("unreadable")) for name in ALONE),
+        *(pytest.param((name,), marks=pytest.mark.deep) for names in TOGETHER for name in names),
+    ],
+    ids=", ".join,
+)
+def test_damage_is_named_and_healed(names: tuple[str, ...], job: Path) -> None:
     """The check says what is wrong, and the repair puts it right."""
-    damage, words = HEALED[name]
-    damage(job)
+    for name in names:
+        HEALED[name][0](job)
     found = told(check(job))
-    assert any(re.search(words, problem) for problem in found), found
+    for name in names:
+        assert any(re.search(HEALED[name][1], problem) for problem in found), (name, found)
     _, after = repair(job)
     assert told(after) == []
-    if "WARC" in name:  # no other repair writes to these files
+    if "WARC" in names[0]:  # no other repair writes to these files
         assert_checkers_pass(job)
 
 
