@@ -9,6 +9,7 @@ Says `[pid, null]` when one has begun, and `[pid, code]` when it has ended. `for
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -17,8 +18,10 @@ import pkgutil
 import select
 import signal
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import failpoints
 
@@ -87,9 +90,26 @@ def begin(words: list[str], environment: dict[str, str], folder: str, out: str, 
     failpoints.arm(environment)
     redirect(out, errors)
     os.chdir(folder)
-    if words[0] == "KeywordHunter":
-        keywordhunter.main(words[1:])  # which ends the process
-    execute()  # and so does this
+    try:
+        if words[0] == "KeywordHunter":
+            keywordhunter.main(words[1:])  # which ends the process
+        execute()  # and so does this
+    except SystemExit as end:
+        leave(end.code)
+
+
+def leave(code: object) -> NoReturn:
+    """End as Python does with that `SystemExit`, but for taking all modules apart: for that, the memory that they are
+    in would be copied.
+    """
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)
 
 
 def report_ends() -> None:
