@@ -23,7 +23,7 @@ from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-FORMAT: Final = "sitecrawl-cluster-7"
+FORMAT: Final = "sitecrawl-cluster-8"
 """Of what a crawl has on Redis."""
 
 logger = logging.getLogger(__name__)
