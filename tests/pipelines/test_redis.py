@@ -3,18 +3,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 import redis
-from crawling import environment
+from crawling import scrapy
 from localweb import LocalWeb
 from pagestore_helpers import NO_BATCH, exchange, page
 from redis_server import running_redis
 from scrapy.settings import Settings
-from waiting import PATIENCE
 
 from pipelines import RedisPipeline
 from pipelines.redis import serialize
@@ -70,40 +67,31 @@ def test_a_key_that_is_none(name, key):
         RedisPipeline.from_settings(Settings({name: key}))
 
 
-CRAWL = """
-import sys
+SPIDER = """
 from scrapy import Spider
-from scrapy.crawler import AsyncCrawlerProcess
 from sitecrawl.page.items import PageItem
-
-directory, socket, root = sys.argv[1:]
 
 class Shop(Spider):
     name = "crawled"
-    start_urls = [root]
+    custom_settings = {"ITEM_PIPELINES": {"pipelines.RedisPipeline": 300}, "ROBOTSTXT_OBEY": False}
+
+    def __init__(self, root):
+        self.start_urls = [root]
 
     def parse(self, response):
         yield PageItem(response.url, 200, 1.0)
         yield {"price": 1}
-
-process = AsyncCrawlerProcess({
-    "ADDONS": {"sitecrawl.addon.Addon": 500},
-    "ITEM_PIPELINES": {"pipelines.RedisPipeline": 300},
-    "JOBDIR": directory,
-    "REDIS_PARAMS": {"unix_socket_path": socket},
-    "ROBOTSTXT_OBEY": False,
-})
-process.crawl(Shop)
-process.start()
 """
 
 
 def test_a_crawls_items_are_in_redis(server, tmp_path):
     """In a crawl the pipeline takes its settings as scrapy-redis does, and all items arrive."""
-    socket = server.connection_pool.connection_kwargs["path"]
+    (tmp_path / "shop.py").write_text(SPIDER)
+    params = json.dumps({"unix_socket_path": server.connection_pool.connection_kwargs["path"]})
     with LocalWeb(lambda path, host: "<title>Shop</title>") as web:
-        command = [sys.executable, "-c", CRAWL, str(tmp_path / "job"), socket, web.root]
-        subprocess.run(command, env=environment(), timeout=PATIENCE, check=True)
+        words = ("runspider", str(tmp_path / "shop.py"), "-a", f"root={web.root}")
+        done = scrapy(*words, settings={"JOBDIR": tmp_path / "job", "REDIS_PARAMS": params})
+        assert done.returncode == 0, done.stderr
     items, pages = ([json.loads(one) for one in server.lrange(f"crawled:{of}", 0, -1)] for of in ("items", "pages"))
     assert items == [{"price": 1}]
     assert [page["url"] for page in pages] == [web.root]
