@@ -241,6 +241,7 @@ class Forms:
     def _begin(self, host: Host, learner: Learner, section: Section) -> None:
         """A rule joins URLs from now on: the last pages of the host stand for their classes."""
         self._judge.set_aside(host, section)
+        self._tests.begin(section)
         self._ruled.add(host.key)
         self._hosts.changed(host, section)
         for url, content in learner.recent():

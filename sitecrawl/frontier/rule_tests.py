@@ -6,7 +6,8 @@ all that was joined is there to be chosen from. What becomes of a test says `sit
 
 Chance finds what a rule is wrong for if that is common. Where a rule takes away few different values, or in few
 folders, each of these *kinds* is tested as well, however rare it is; and after a failure every other test is of its
-kind, for it is them that the rule may be wrong for. Kinds are in memory only: after a restart what joins counts.
+kind, for it is them that the rule may be wrong for. Kinds are in memory only: after a restart they are read off what
+waits, when nothing else is left.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sitecrawl.dust.learner import Learnt
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.learners import Learners
 from sitecrawl.frontier.queue import next_prefix
-from sitecrawl.frontier.record import RANK_BYTES
+from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import TrapJudge
 
@@ -35,7 +36,8 @@ MAX_KINDS: Final = 32
 _SAMPLES = 16
 """URLs of a rule's section that are looked at for a test: of some, the page that stands for them waits itself."""
 _SCANNED = 5_000
-"""Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them."""
+"""Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them. So many records
+are read after a restart, about 15 us each."""
 
 
 @dataclass(slots=True)
@@ -86,8 +88,14 @@ class RuleTests:
         """By the section's key."""
         self._seen_up_to: dict[bytes, bytes] = {}
         """Up to which row of a large section samples were chosen."""
+        self._whole: set[bytes] = set()
+        """Sections of which all kinds are known: their rules began in this process, or they were read again."""
         self._fruitless: set[bytes] = set()
         """Sections without a URL that could be a test, when nothing else was left to fetch."""
+
+    def begin(self, section: Section) -> None:
+        """Its rule joins URLs from now on."""
+        self._whole.add(section.key)
 
     def joined(self, host: Host, section: Section, key: bytes, taken: tuple[str, str]) -> None:
         """A URL has come to the section of a rule."""
@@ -135,9 +143,22 @@ class RuleTests:
             if section is None or not section.trap.is_joined or section.key in self._fruitless or host.key in but:
                 continue
             learnt = self._learners.rule_of(host, section)
+            if section.key not in self._whole:
+                self._read_kinds(host, section)
             if learnt is not None and self._wants(host, section, learnt, last=True):
                 found.append((host, section))
         return found
+
+    def _read_kinds(self, host: Host, section: Section) -> None:
+        """A crawl that was resumed has forgotten of what kinds the URLs are that wait in a rule's section."""
+        self._whole.add(section.key)
+        learner, kinds = self._learners.of(host.key), self._kinds[section.key]
+        rows = islice(self._database.scan("queue", section.key, next_prefix(section.key)), _SCANNED)
+        keys = [row[len(section.key) + RANK_BYTES :] for row, _ in rows]
+        for key, data in zip(keys, self._database.get_many("urls", keys), strict=True):
+            if data is not None:
+                for kind in kinds.of(learner.taken(UrlRecord.unpack(data).url)):
+                    kind.keys.append(key)
 
     def samples(self, section: Section, learnt: Learnt | None) -> Iterator[bytes]:
         """The keys of some URLs of `section`: of kinds without a test, every other time of those that have failed,
@@ -173,3 +194,4 @@ class RuleTests:
         self._due.pop(section.key, None)
         self._fruitless.discard(section.key)
         self._kinds.pop(section.key, None)
+        self._whole.discard(section.key)

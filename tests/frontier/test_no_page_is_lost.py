@@ -106,6 +106,8 @@ KINDS = [
     late,
     without_two,
     by_chance,
+    small(one_joint_value, 60),
+    small(one_joint_value, 66),
     small(one_joint_value, 80),
     small(a_second_key, 100),
     *(pytest.param(make, marks=pytest.mark.deep) for make in (one_value, one_joint_value, a_second_key)),
