@@ -36,8 +36,8 @@ MAX_KINDS: Final = 32
 _SAMPLES = 16
 """URLs of a rule's section that are looked at for a test: of some, the page that stands for them waits itself."""
 _SCANNED = 5_000
-"""Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them. So many records
-are read after a restart, about 15 us each."""
+"""Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them. So many
+records are read after a restart, about 15 us each."""
 
 
 @dataclass(slots=True)
