@@ -245,11 +245,12 @@ class Learner:
             self._forms[url] = said
         return said
 
-    def taken(self, url: str) -> tuple[str, str]:
-        """The keys that the rules take away from `url`, and the first of its folders."""
+    def taken(self, url: str) -> tuple[str, str, str]:
+        """The keys that the rules take away from `url`, the first of its folders, and all of its keys."""
         parts = split(url)
         kept = self.active.form(parts)[0].keys
-        return "&".join(key for key in parts.keys if key not in kept), parts.segments[0] if parts.segments[1:] else ""
+        folder = parts.segments[0] if parts.segments[1:] else ""
+        return "&".join(key for key in parts.keys if key not in kept), folder, "&".join(parts.keys)
 
     def _opens(self, rule: Rule, parts: Parts) -> bool:
         """Whether a rule holds for a URL that it would change; a narrower one that was refused is the stronger."""

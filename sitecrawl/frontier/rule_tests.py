@@ -5,7 +5,8 @@ trusted, and by more the more it has joined, chosen at random. Half of those are
 all that was joined is there to be chosen from. What becomes of a test says `sitecrawl.dust.evidence`.
 
 Chance finds what a rule is wrong for if that is common. Where a rule takes away few different values, or in few
-folders, each of these *kinds* is tested as well, however rare it is; and after a failure every other test is of its
+folders, or its URLs have few different queries, each of these *kinds* is tested as well, however rare it is (of two
+keys one may choose nothing, but for one value of the other); and after a failure every other test is of its
 kind, for it is them that the rule may be wrong for. Kinds are in memory only: after a restart they are read off what
 waits, when nothing else is left.
 """
@@ -42,7 +43,7 @@ records are read after a restart, about 15 us each."""
 
 @dataclass(slots=True)
 class Kind:
-    """URLs of which a rule takes away the same, or in one folder."""
+    """URLs of which a rule takes away the same, or in one folder, or with one query."""
 
     tested: int = 0
     failed: int = 0
@@ -51,12 +52,12 @@ class Kind:
 
 
 class Kinds:
-    """Those of one rule, by what it takes away and by folder."""
+    """Those of one rule, by what it takes away, by folder and by query."""
 
     def __init__(self) -> None:
-        self._known: list[dict[str, Kind] | None] = [{}, {}]
+        self._known: list[dict[str, Kind] | None] = [{}, {}, {}]
 
-    def of(self, taken: tuple[str, str]) -> Iterator[Kind]:
+    def of(self, taken: tuple[str, str, str]) -> Iterator[Kind]:
         """The kinds of a URL of which this was taken away, by `Learner.taken`."""
         for number, name in enumerate(taken):
             if (known := self._known[number]) is not None:
@@ -97,13 +98,13 @@ class RuleTests:
         """Its rule joins URLs from now on."""
         self._whole.add(section.key)
 
-    def joined(self, host: Host, section: Section, key: bytes, taken: tuple[str, str]) -> None:
+    def joined(self, host: Host, section: Section, key: bytes, taken: tuple[str, str, str]) -> None:
         """A URL has come to the section of a rule."""
         for kind in self._kinds[section.key].of(taken):
             kind.keys.append(key)
         self.look(host, section)
 
-    def tested(self, section: Section, taken: tuple[str, str], *, same: bool) -> None:
+    def tested(self, section: Section, taken: tuple[str, str, str], *, same: bool) -> None:
         """A URL of it had its class's content, or had not."""
         for kind in self._kinds[section.key].of(taken):
             kind.tested += 1

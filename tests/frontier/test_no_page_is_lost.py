@@ -106,6 +106,7 @@ KINDS = [
     late,
     without_two,
     by_chance,
+    small(one_joint_value, 57),
     small(one_joint_value, 60),
     small(one_joint_value, 66),
     small(one_joint_value, 80),
