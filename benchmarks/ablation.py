@@ -18,7 +18,7 @@ from outcome import Outcome
 from webreplay import Conditions
 
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier import hosts, turns
+from sitecrawl.frontier import hosts, portfolio
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import LEVEL_ENDS, Aopic
 from sitecrawl.frontier.sections import Section
@@ -71,8 +71,14 @@ def _turns_by_worth(conditions: Conditions) -> Conditions:
     def preference(self: HostTurns, host: Host, entry: bytes) -> bytes:
         return entry[:LEVEL_ENDS] + _TURN.pack(1 / self._share(host)) + entry
 
-    _put(turns, "next_section", best)
+    _put(portfolio, "next_section", best)
     _put(HostTurns, "preference", preference)
+    return conditions
+
+
+def _plain_orders(conditions: Conditions) -> Conditions:
+    """Breadth first and credit alone pick nothing."""
+    _put(portfolio, "SHARE", 1 << 60)
     return conditions
 
 
@@ -106,6 +112,7 @@ PARTS: Final[Mapping[str, Callable[[Conditions], Conditions]]] = {
     NOTHING: lambda conditions: conditions,
     "rules about URLs": _rules,
     "kin and leads": _kin_and_leads,
+    "plain orders": _plain_orders,
     "turns: by credit": _turns_by_credit,
     "turns: by worth": _turns_by_worth,
     "trust between hosts": _trust,

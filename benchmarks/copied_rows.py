@@ -171,6 +171,10 @@ class _Copying:
         keys = (self._hosts[value[at : at + 8]] for at in range(0, len(value), 8))
         return self._hosts[key], b"".join(keys)
 
+    def levels_row(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
+        urls = (self._key(value[at : at + 16]) for at in range(0, len(value), 16))
+        return self._hosts[key[:8]] + key[8:], b"".join(urls)
+
     def rules_row(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
         return self._hosts[key], value
 
@@ -183,6 +187,7 @@ _FAMILIES: dict[str, Callable[[_Copying, bytes, bytes], tuple[bytes, bytes]]] = 
     "edges": _Copying.graph_row,
     "sites": _Copying.site_row,
     "rules": _Copying.rules_row,
+    "levels": _Copying.levels_row,
 }
 
 

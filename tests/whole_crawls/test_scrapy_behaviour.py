@@ -110,33 +110,36 @@ RACING = {"start-urls", "spider-middlewares", "offsite", "memory"}
 """Spiders that begin in two places of one tree: from which of them a page is found first is the network's affair."""
 
 
+Servers = tuple[LocalWeb, LocalWeb, int]
+"""Two servers, and a port on which nobody answers."""
+
+
 class Run:
     """All spiders in one process, with the same settings."""
 
     def __init__(
         self,
         folder: Path,
-        web: LocalWeb,
-        other: LocalWeb,
+        servers: Servers,
         settings: dict[str, object],
         spiders: Sequence[str] = SPIDERS,
     ) -> None:
         common = {"HTTPCACHE_DIR": str(folder / "cache"), "RETRY_TIMES": 1, "TELNETCONSOLE_ENABLED": False}
         self.jobs = folder / "jobs"
+        web, other, refused = servers
         web.hits.clear()
-        with held_port() as refused:
-            job = {
-                "settings": common | settings,
-                "arguments": {"root": web.root, "other": other.root, "refused": f"http://127.0.0.1:{refused}"},
-                "spiders": spiders,
-                "jobs": str(folder / "jobs"),
-            }
-            file = folder / "job.json"
-            file.write_text(json.dumps(job))
-            command = [sys.executable, str(DRIVER), str(file)]
-            done = subprocess.run(
-                command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
-            )
+        job = {
+            "settings": common | settings,
+            "arguments": {"root": web.root, "other": other.root, "refused": f"http://127.0.0.1:{refused}"},
+            "spiders": spiders,
+            "jobs": str(folder / "jobs"),
+        }
+        file = folder / "job.json"
+        file.write_text(json.dumps(job))
+        command = [sys.executable, str(DRIVER), str(file)]
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         self.log = done.stderr
         self.results: dict[str, Any] = json.loads(file.with_suffix(".out").read_text())
@@ -154,19 +157,19 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[tuple[LocalWeb, LocalWeb]]:
-    with LocalWeb(page) as web, LocalWeb(page, address="127.0.0.2", port=web.port) as other:
-        yield web, other
+def servers() -> Iterator[Servers]:
+    with LocalWeb(page) as web, LocalWeb(page, address="127.0.0.2", port=web.port) as other, held_port() as refused:
+        yield web, other, refused
 
 
 @pytest.fixture(scope="module")
-def stock(servers: tuple[LocalWeb, LocalWeb], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("stock"), *servers, {})
+def stock(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run(tmp_path_factory.mktemp("stock"), servers, {})
 
 
 @pytest.fixture(scope="module")
-def ours(servers: tuple[LocalWeb, LocalWeb], stock: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("ours"), *servers, OURS)
+def ours(servers: Servers, stock: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run(tmp_path_factory.mktemp("ours"), servers, OURS)
 
 
 @pytest.mark.parametrize("name", SPIDERS)
@@ -227,15 +230,13 @@ def test_a_crawl_without_trouble_ends_without_warnings(stock: Run, ours: Run) ->
     assert no_page.startswith("ERROR: The crawl fetched no page: answers 404")
 
 
-def test_errbacks_hear_of_hosts_that_were_given_up(
-    servers: tuple[LocalWeb, LocalWeb], stock: Run, tmp_path: Path
-) -> None:
+def test_errbacks_hear_of_hosts_that_were_given_up(servers: Servers, stock: Run, tmp_path: Path) -> None:
     """Whether a request was made in vain or not at all, whoever waits for it is told, once."""
 
     def failed(run: Run) -> list[str]:
         return sorted(item["failed"] for item in run.results["errbacks"]["items"] if "failed" in item)
 
-    given_up = Run(tmp_path, *servers, OURS | {"SITECRAWL_MAX_HOST_FAILURES": 3}, ["errbacks"])
+    given_up = Run(tmp_path, servers, OURS | {"SITECRAWL_MAX_HOST_FAILURES": 3}, ["errbacks"])
     assert failed(given_up) == failed(stock)
     assert "HostGivenUp" in str(given_up.items("errbacks"))
     assert given_up.stat("errbacks", "finish_reason") == "finished"
