@@ -40,20 +40,22 @@ class Slots(NamedTuple):
     keys: frozenset[str]
     starred: tuple[int, ...]
     away: tuple[int, ...]
+    last: int
+    """The greatest position, -1 for none."""
 
     def rest(self, segments: tuple[str, ...]) -> tuple[str, ...] | None:
         """A path without what is taken away; None if it has no such segments."""
-        gone = self.starred + self.away
-        if not gone:
+        if self.last < 0:
             return segments
-        if max(gone) >= len(segments):
+        if self.last >= len(segments):
             return None
-        return tuple(segment for at, segment in enumerate(segments) if at not in gone)
+        gone = self.starred + self.away
+        return tuple([segment for at, segment in enumerate(segments) if at not in gone])
 
     def left(self, segments: tuple[str, ...]) -> tuple[str, ...]:
         """The same with the stars."""
-        stars = (STAR if at in self.starred else segment for at, segment in enumerate(segments))
-        return tuple(segment for at, segment in enumerate(stars) if at not in self.away)
+        starred, away = self.starred, self.away
+        return tuple([STAR if at in starred else segment for at, segment in enumerate(segments) if at not in away])
 
 
 @lru_cache(maxsize=1 << 10)
@@ -61,7 +63,9 @@ def slots_of(what: tuple[str, ...]) -> Slots:
     """Raises `ValueError` for a position that is no number."""
     at = [slot[1:] for slot in what if slot[0] == "/"]
     keys = frozenset(slot for slot in what if slot[0] != "/")
-    return Slots(keys, tuple(int(n) for n in at if n[-1:] != "-"), tuple(int(n[:-1]) for n in at if n[-1:] == "-"))
+    starred = tuple(int(n) for n in at if n[-1:] != "-")
+    away = tuple(int(n[:-1]) for n in at if n[-1:] == "-")
+    return Slots(keys, starred, away, max(starred + away, default=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,9 @@ def _without_slots(rule: Rule, parts: Parts) -> Parts | None:
         segments = slots.left(segments)
     elif slots.starred or rule.place not in parts.places:
         return None
-    keys = slots.keys
-    kept = tuple([key for key in parts.keys if key not in keys and name_of(key) not in keys])
+    keys, kept = slots.keys, parts.keys
+    if keys and kept:
+        kept = tuple([key for key in kept if key not in keys and name_of(key) not in keys])
     if len(kept) == len(parts.keys) and segments == parts.segments:
         return None
     return Parts(parts.origin, segments, slash=parts.slash, keys=kept)

@@ -161,7 +161,7 @@ def test_failed_tests_blame_the_rule_that_is_trusted_least():
 def test_keys_by_the_million_stay_bounded():
     """Keys without end, each with pages that repeat: rules, samples and recent URLs stay within their bounds."""
     learner = Learner()
-    for n in range(600):
+    for n in range(300):
         learner.observe(f"{A}/p/{n}?k{n}=1", b"%08d" % (n // 2), f"{A}/p/{n}" if n % 2 else None)
         learner.observe(f"{A}/q/{n % 7}?r={n}", b"same....", f"{A}/q/{n % 7}" if n else None)
     assert len(learner.learnt) <= MAX_RULES
