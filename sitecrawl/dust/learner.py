@@ -9,7 +9,8 @@ Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room 
 by which a new candidate is judged at once; as many pages a candidate. Samples and recent URLs are in memory only: a
 crash forgets them and keeps rules and counts.
 
-A site may suggest rules without end, some with each page. So a repeat begins no more than `MAX_NEW` candidates, and
+A site may suggest rules without end, some with each page. So what takes slots away is a candidate when a second pair
+of pages suggests it, which finds the first among the recent ones; a repeat begins no more than `MAX_NEW`; and
 recent URLs are not taken apart for each of them: they are kept in parts, as the rules that join URLs left them when
 these last changed.
 """
@@ -28,7 +29,7 @@ from sitecrawl.dust.difference import difference, nearest
 from sitecrawl.dust.evidence import Evidence, State
 from sitecrawl.dust.parts import Parts, split
 from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import Rule, unpack
+from sitecrawl.dust.rules import DROP, Rule, unpack
 
 MAX_RULES: Final = 32
 RECENT: Final = 256
@@ -37,6 +38,9 @@ SET: Final = 4
 MAX_NEW: Final = 4
 """Candidates that one repeat begins: what it differs in from two others, at the narrow place and at the wide one.
 What else they suggest the next such repeat suggests again, and this page is among the recent ones then."""
+SUGGESTED: Final = 1024
+"""Rules that are remembered to have been suggested once, about 0.3 kB each. A site may suggest others with every page,
+and to judge a new one takes as long as to read a page."""
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
 VERSION: Final = 2
@@ -123,6 +127,8 @@ class Learner:
         """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
         of it."""
         self._last = 0
+        self._suggested: set[Rule] = set()
+        """Rules that one pair of pages has suggested: the second makes candidates of them."""
         self._recent: dict[str, tuple[bytes, Parts]] = {}
         """The last URLs, as they were before any rule: their contents, and themselves without what the rules take
         away that held when rules last began or ceased to join URLs."""
@@ -214,6 +220,11 @@ class Learner:
         whole = rule.without_value()
         if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.mostly_differs):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
+        if rule.kind == DROP and rule not in self._suggested:
+            if len(self._suggested) >= SUGGESTED:
+                self._suggested.clear()
+            self._suggested.add(rule)
+            return None
         if len(self.learnt) >= MAX_RULES:
             weakest = max((one for one in self.learnt.values() if one.is_weak), key=Learnt.yields_first, default=None)
             if weakest is None or len(weakest.rule.what) < len(rule.what):

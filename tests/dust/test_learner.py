@@ -161,8 +161,8 @@ def test_failed_tests_blame_the_rule_that_is_trusted_least():
 def test_keys_by_the_million_stay_bounded():
     """Keys without end, each with pages that repeat: rules, samples and recent URLs stay within their bounds."""
     learner = Learner()
-    for n in range(300):
-        learner.observe(f"{A}/p/{n}?k{n}=1", b"%08d" % (n // 2), f"{A}/p/{n}" if n % 2 else None)
+    for n in range(600):
+        learner.observe(f"{A}/p/{n}?k{n // 4}=1", b"%08d" % (n // 2), f"{A}/p/{n}" if n % 2 else None)
         learner.observe(f"{A}/q/{n % 7}?r={n}", b"same....", f"{A}/q/{n % 7}" if n else None)
     assert len(learner.learnt) <= MAX_RULES
     assert all(len(one.sample) <= 2 * RECENT + 1 for one in learner.learnt.values())
@@ -188,7 +188,8 @@ def test_the_work_for_a_page_is_bounded():
     """Candidates without end, some for each page that a page repeats: none costs more than `observe` says."""
     learner, compared = Counting(), []
     for n in range(200):
-        page, one, other = f"{A}/p/{n}", f"{A}/p/{n}?o{n}=1", f"{A}/p/{n}?t{n}=1"
+        key = n // 2  # a pair suggests what another one has suggested before
+        page, one, other = f"{A}/p/{n}", f"{A}/p/{n}?o{key}=1", f"{A}/p/{n}?t{key}=1"
         for url, original in ((one, None), (other, one), (page, one)):
             learner.compared = learner.taken_apart = 0
             assert not learner.observe(url, b"%08d" % n, original)
