@@ -39,7 +39,7 @@ MAX_NEW: Final = 4
 """Candidates that one repeat begins: what it differs in from two others, at the narrow place and at the wide one.
 What else they suggest the next such repeat suggests again, and this page is among the recent ones then."""
 SUGGESTED: Final = 1024
-"""Rules that are remembered to have been suggested once, about 0.3 kB each. A site may suggest others with every page,
+"""Rules that are remembered to have been suggested once, about 0.3 kB each. A site may suggest others with each page,
 and to judge a new one takes as long as to read a page."""
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""

@@ -77,7 +77,6 @@ def test_a_page_that_never_comes(tmp_path: Path) -> None:
     assert set(states.values()) == {UrlState.FETCHED}
 
 
-@pytest.mark.deep
 def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
     """Failures of one page alone are the page's: it has its retries, and does not hold up the end of the crawl."""
     with LocalWeb(Shop(lambda asked, path: HALF if path == "/7" else None)) as web:

@@ -179,7 +179,6 @@ def test_enough_pages(web: LocalWeb, tmp_path: Path) -> None:
     assert about(answer, "queue")["before"] >= 3
 
 
-@pytest.mark.deep
 def test_too_far(web: LocalWeb, tmp_path: Path) -> None:
     """What only pages link to that are at the greatest depth is not known; the page is named."""
     crawl(f"{web.root}/a", tmp_path / "job", max_depth=1)
