@@ -9,8 +9,8 @@ Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room 
 by which a new candidate is judged at once; as many pages a candidate. Samples and recent URLs are in memory only: a
 crash forgets them and keeps rules and counts.
 
-A site may suggest rules without end, some with each page. So what takes slots away is a candidate when a second pair
-of pages suggests it, which finds the first among the recent ones; a repeat begins no more than `MAX_NEW`; and
+A site may suggest rules without end, some with each page. So one that is to take another's room has to be suggested
+by a second pair of pages, which finds the first among the recent ones; a repeat begins no more than `MAX_NEW`; and
 recent URLs are not taken apart for each of them: they are kept in parts, as the rules that join URLs left them when
 these last changed.
 """
@@ -29,7 +29,7 @@ from sitecrawl.dust.difference import difference, nearest
 from sitecrawl.dust.evidence import Evidence, State
 from sitecrawl.dust.parts import Parts, split
 from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import DROP, Rule, unpack
+from sitecrawl.dust.rules import Rule, unpack
 
 MAX_RULES: Final = 32
 RECENT: Final = 256
@@ -128,7 +128,7 @@ class Learner:
         of it."""
         self._last = 0
         self._suggested: set[Rule] = set()
-        """Rules that one pair of pages has suggested: the second makes candidates of them."""
+        """Rules for which there was no room when they were suggested: the second time others make it."""
         self._recent: dict[str, tuple[bytes, Parts]] = {}
         """The last URLs, as they were before any rule: their contents, and themselves without what the rules take
         away that held when rules last began or ceased to join URLs."""
@@ -220,12 +220,10 @@ class Learner:
         whole = rule.without_value()
         if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.mostly_differs):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
-        if rule.kind == DROP and rule not in self._suggested:
-            if len(self._suggested) >= SUGGESTED:
-                self._suggested.clear()
-            self._suggested.add(rule)
-            return None
         if len(self.learnt) >= MAX_RULES:
+            if rule not in self._suggested:
+                self._suggest_once(rule)
+                return None
             weakest = max((one for one in self.learnt.values() if one.is_weak), key=Learnt.yields_first, default=None)
             if weakest is None or len(weakest.rule.what) < len(rule.what):
                 return None  # those of one slot are few: no number of joint ones takes their room
@@ -233,6 +231,11 @@ class Learner:
         self._last += 1
         learnt = self.learnt[rule] = Learnt(self._last, rule)
         return learnt
+
+    def _suggest_once(self, rule: Rule) -> None:
+        if len(self._suggested) >= SUGGESTED:
+            self._suggested.clear()
+        self._suggested.add(rule)
 
     def _replay(self, learnt: Learnt, parts: Parts, other: Parts, content: bytes) -> bool:
         """Judge a new candidate by the two pages that suggest it, and by those before; whether it joins URLs now."""
