@@ -18,7 +18,7 @@ from outcome import Outcome
 from webreplay import Conditions
 
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier import hosts, portfolio
+from sitecrawl.frontier import hosts, portfolio, turns
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import LEVEL_ENDS, Aopic
 from sitecrawl.frontier.sections import Section
@@ -71,7 +71,8 @@ def _turns_by_worth(conditions: Conditions) -> Conditions:
     def preference(self: HostTurns, host: Host, entry: bytes) -> bytes:
         return entry[:LEVEL_ENDS] + _TURN.pack(1 / self._share(host)) + entry
 
-    _put(portfolio, "next_section", best)
+    for module in (portfolio, turns):
+        _put(module, "next_section", best)
     _put(HostTurns, "preference", preference)
     return conditions
 

@@ -25,11 +25,12 @@ from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.classes import ROW_BYTES
 from sitecrawl.frontier.duplicates import TEXT_BYTES
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.levels import FINGERPRINT_BYTES, PLACE_BYTES
+from sitecrawl.frontier.levels import PLACE_BYTES
 from sitecrawl.frontier.link_credit import EDGE_BYTES
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.pagestore.lookup import host_of
+from sitecrawl.urls.fingerprint import SIZE
 
 _LENGTHS: Final = {
     "content": {b"D": (17, 16), b"T": (17, TEXT_BYTES), b"N": (28, 16)},
@@ -37,7 +38,7 @@ _LENGTHS: Final = {
     "classes": {b"": (16, ROW_BYTES)},
     "sites": {b"": (KEY_BYTES, KEY_BYTES)},
     "given_up": {b"": (KEY_BYTES + 16, 1)},
-    "levels": {b"": (KEY_BYTES + PLACE_BYTES, FINGERPRINT_BYTES)},
+    "levels": {b"": (KEY_BYTES + PLACE_BYTES, SIZE)},
 }
 """How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 

@@ -21,9 +21,9 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.urls.fingerprint import SIZE
 
 FAMILY: Final = "levels"
-FINGERPRINT_BYTES: Final = 16
 ROW: Final = 64
 """Fingerprints in a row: as many as a page has new links, about."""
 FRONTS: Final = 4096
@@ -63,7 +63,7 @@ class Levels:
         front = self._front(host, is_first=host.known == 1)
         place = front.open.get(level)
         row = b"" if place is None else self._rows.get(host.key + place) or b""
-        if place is None or len(row) >= ROW * FINGERPRINT_BYTES:
+        if place is None or len(row) >= ROW * SIZE:
             place, row = _PLACE.pack(level, serial), b""
             front.open[level] = place
             front.queue.push(place)
@@ -78,7 +78,7 @@ class Levels:
                 self._put_back(front)
                 row = self._rows.get(host.key + place) or b""
                 front.row = place
-                front.left = [row[at : at + FINGERPRINT_BYTES] for at in range(0, len(row), FINGERPRINT_BYTES)][::-1]
+                front.left = [row[at : at + SIZE] for at in range(0, len(row), SIZE)][::-1]
                 front.open = {level: one for level, one in front.open.items() if one != place}
             if front.left:
                 return front.left[-1]

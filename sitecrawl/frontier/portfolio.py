@@ -27,7 +27,7 @@ turns by worth.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from enum import Enum
+from enum import Enum, auto
 from math import sqrt
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ from sitecrawl.frontier.order import LEVEL_ENDS, LINK_LEVEL, Order, class_of, go
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import UrlTable
-from sitecrawl.frontier.turns import next_section, take_turn
+from sitecrawl.frontier.turns import next_of, next_section, take_turn
 
 SHARE: Final = 4
 """Breadth first and credit alone are sure of one in so many picks each, the other two together of as many."""
@@ -47,12 +47,11 @@ SHARE: Final = 4
 class By(Enum):
     """Whose pick it is."""
 
-    RANK = "rank"
-    """Of an order that goes by ranks alone, or what a spider wants before all links."""
-    BREADTH = "breadth first"
-    CREDIT = "credit alone"
-    WORTH = "worth"
-    LINKS = "worth and links"
+    BREADTH = auto()
+    CREDIT = auto()
+    WORTH = auto()
+    """Also what goes by ranks alone."""
+    LINKS = auto()
 
 
 class Pick(NamedTuple):
@@ -61,7 +60,7 @@ class Pick(NamedTuple):
     entry: bytes
     """Its entry in the queue of its section."""
     section: Section
-    by: By = By.RANK
+    by: By
 
 
 class Portfolio:
@@ -78,12 +77,11 @@ class Portfolio:
         waiting = host.waiting()
         if not waiting:
             return None
-        if not self._order.takes_turns:
-            return Pick(*min(waiting, key=itemgetter(0)))
-        level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
-        if level != LINK_LEVEL or self._order.by_level:
-            return Pick(*next_section(host, waiting), By.WORTH)
-        return self._in_turn(host, [one for one in waiting if one[0].startswith(LINK_LEVEL)])
+        if self._order.takes_turns and not self._order.by_level:
+            level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
+            if level == LINK_LEVEL:
+                return self._in_turn(host, [one for one in waiting if one[0].startswith(LINK_LEVEL)])
+        return Pick(*next_of(host, waiting, self._order), By.WORTH)
 
     def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
         """What the order picks whose turn it is."""
@@ -97,9 +95,9 @@ class Portfolio:
 
     def taken(self, host: Host, pick: Pick) -> None:
         """`pick` has been handed out, in its turn."""
+        if pick.by is By.WORTH:
+            take_turn(host, pick.section, pick.entry)
         if goes_first(pick.entry):
-            if pick.by is By.WORTH:
-                take_turn(host, pick.section, pick.entry)
             return
         host.picks += 1
         if pick.by is By.CREDIT:
@@ -107,8 +105,6 @@ class Portfolio:
         else:
             host.ahead[class_of(pick.entry)] += 1
         host.judged += pick.by in {By.WORTH, By.LINKS}
-        if pick.by is By.WORTH:
-            take_turn(host, pick.section, pick.entry)
 
     def _richest(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section] | None:
         """What credit alone would take, if it is behind; what others have taken before it is passed over."""

@@ -11,7 +11,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -39,7 +38,7 @@ from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.turns import HostTurns, next_section, take_turn
+from sitecrawl.frontier.turns import HostTurns, next_of, take_turn
 from sitecrawl.remote.confirmed import files_at, warc_files_by_place
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -357,7 +356,7 @@ def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator
     def place(number: int) -> None:
         host = hosts[number]
         if waiting := host.waiting():
-            entry, section = next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
+            entry, section = next_of(host, waiting, order)
             preference = turns.preference(host, entry) if order.takes_turns else entry
             heapq.heappush(heap, (preference, number, entry, section))
 

@@ -20,15 +20,23 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import LEVEL_ENDS, goes_first
+from sitecrawl.frontier.order import LEVEL_ENDS, Order, goes_first
 from sitecrawl.frontier.sections import Section
 
 LEAST: Final = 0.1
 _TURN = struct.Struct(">d")
+
+
+def next_of(host: Host, waiting: Sequence[tuple[bytes, Section]], order: Order) -> tuple[bytes, Section]:
+    """Of the host's sections, each with the entry that it would take next, the one that is next: by turns, or by the
+    ranks alone where `order` takes none.
+    """
+    return next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
 
 
 def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section]:

@@ -164,8 +164,9 @@ class UrlStates:
         section = joined or self._hosts.section_for(host, record)
         record.section = section.key[KEY_BYTES:]
         if tenth is not None:
-            self._link_credit.give(record, tenth * found.weight)
-            section.received += tenth * found.weight
+            given = tenth * found.weight
+            self._link_credit.give(record, given)
+            section.received += given
         elif is_seed:
             self._link_credit.graph.seed(host.key)
         if flags & Flag.REQUISITE:
