@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-SHARE: Final = 0.1
+EDGE_SHARE: Final = 0.1
 """An edge counts if it brought at least such a part of what the strongest edge to the same section did."""
 LEAST_URLS: Final = 2
 """And at least so many URLs."""
@@ -37,7 +37,7 @@ def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes,
         source: [
             target
             for target, urls in targets.items()
-            if target in brought and urls >= max(LEAST_URLS, SHARE * strongest[target])
+            if target in brought and urls >= max(LEAST_URLS, EDGE_SHARE * strongest[target])
         ]
         for source, targets in brought.items()
     }
