@@ -431,7 +431,7 @@ class TestWatched:
         """A worker that was killed is shown as lost, with nothing in use; what is no worker's is not shown."""
         page = Page(workers[0])
         with redis.client() as client:
-            until(lambda: client.keys("*{watched.0}:told"), "a word of the workers")
+            until(lambda: [one["state"] for one in page.workers()] == ["running"] * 2, "a word of each worker")
             (told,) = client.keys("*{watched.0}:told")
             client.hset(told, "stranger", "<b>no JSON")
             client.zadd(told.replace(b"told", b"heard"), {"stranger": time.time() * 1000})
