@@ -14,7 +14,7 @@ ARGS ?=
 # `make crawl` by so many processes, or `auto`: one for each core.
 WORKERS ?= 1
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
-JOBS ?= 3
+JOBS ?= 4
 # Files at once; what fails is run again alone. A test at its time limit fails with the stacks of all threads.
 TESTS := -n $(JOBS) --dist loadfile --no-loadscope-reorder --again
 TARGET ?= default

@@ -81,7 +81,12 @@ def lengthen(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "damage"), [("young", remove), ("young", empty), ("young", cut), ("young", lengthen), ("mixed", cut)]
+    ("age", "damage"),
+    [
+        ("young", remove),
+        ("mixed", cut),
+        *(pytest.param("young", way, marks=pytest.mark.deep) for way in (empty, cut, lengthen)),
+    ],
 )
 def test_log_and_tables_are_enough(
     age: str, damage: Callable[[Path], None], request: pytest.FixtureRequest, tmp_path: Path

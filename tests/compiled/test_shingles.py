@@ -40,6 +40,7 @@ def test_words_of_all_kinds(native: Native, text: str) -> None:
     assert shingles(native, text) == shingles_in_python(text)
 
 
+@pytest.mark.deep
 def test_every_character(native: Native) -> None:
     """Whether a character is a letter, a word or neither is the same for both, for each one there is."""
     for start in range(0, sys.maxunicode + 1, 0x400):

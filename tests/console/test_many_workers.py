@@ -41,7 +41,7 @@ if {VARIABLE!r} in os.environ:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[Web]:
-    with web_of(150) as served:
+    with web_of(60) as served:
         yield served
 
 

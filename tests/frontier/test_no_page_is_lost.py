@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -97,21 +98,18 @@ def a_second_key(pages: int = PAGES) -> Site:
 
 
 def small(make: Callable[[int], Site], pages: int) -> object:
-    return pytest.param(lambda: make(pages), id=f"{make.__name__}-{pages}")
+    return pytest.param(partial(make, pages), id=f"{make.__name__}-{pages}")
 
 
 KINDS = [
     small(one_value, 60),
     one_folder,
     late,
-    without_two,
     by_chance,
     small(one_joint_value, 57),
-    small(one_joint_value, 60),
-    small(one_joint_value, 66),
-    small(one_joint_value, 80),
     small(a_second_key, 100),
-    *(pytest.param(make, marks=pytest.mark.deep) for make in (one_value, one_joint_value, a_second_key)),
+    *(pytest.param(make, marks=pytest.mark.deep) for make in (without_two, one_value, one_joint_value, a_second_key)),
+    *(pytest.param(partial(one_joint_value, pages), marks=pytest.mark.deep) for pages in (60, 66, 80)),
 ]
 
 
@@ -130,9 +128,7 @@ def test_no_text_is_lost(bench, make):
     check_sections(bench.frontier)
 
 
-@pytest.mark.parametrize(
-    "make", [pytest.param(make, marks=pytest.mark.deep) if make is without_two else make for make in KINDS]
-)
+@pytest.mark.parametrize("make", KINDS)
 def test_none_is_lost_by_kills(bench, make):
     """Nor where the crawl is killed again and again, and forgets what is in memory only."""
     made = make()

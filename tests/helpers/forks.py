@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 
 from waiting import PATIENCE
 
@@ -55,8 +56,9 @@ class _Server:
     """Starts commands, in the project's folder unless they name another, and hears of their ends."""
 
     def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="crawl-forks-")
         self._process = subprocess.Popen(
-            [sys.executable, str(_PROGRAM)],
+            [sys.executable, str(_PROGRAM), self._folder.name],
             cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -93,6 +95,7 @@ class _Server:
         self._process.wait(PATIENCE)
         self._reader.join(PATIENCE)
         self._process.stdout.close()
+        self._folder.cleanup()
 
 
 _server = cache(_Server)

@@ -19,11 +19,12 @@ UNUSED = frozenset(
 )  # fmt: skip
 """Packages that a crawl by one process does not use where nobody looks: at a terminal, or at the dashboard's page."""
 UNUSED_PARTS = frozenset(
-    {"sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection", "sitecrawl.console.many_workers",
-     "sitecrawl.crawl.remote_copy", "sitecrawl.crawl.search_index", "sitecrawl.crawl.sessions",
-     "sitecrawl.dashboard.backend", "sitecrawl.dashboard.page", "sitecrawl.dashboard.web", "sitecrawl.export",
-     "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading", "sitecrawl.rendering.browser", "sitecrawl.rules",
-     "sitecrawl.telemetry", "sitecrawl.webhooks", "sitecrawl.why", "middlewares.login", "middlewares.rendering"}
+    {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
+     "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy", "sitecrawl.crawl.search_index",
+     "sitecrawl.crawl.sessions", "sitecrawl.dashboard.backend", "sitecrawl.dashboard.page",
+     "sitecrawl.dashboard.web", "sitecrawl.export", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
+     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.telemetry", "sitecrawl.webhooks", "sitecrawl.why",
+     "middlewares.login", "middlewares.rendering"}
 )  # fmt: skip
 _TELL = """
 import atexit, json, sys
@@ -83,7 +84,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], P
 
 
 def test_a_crawl_imports_what_it_uses(crawled: tuple[dict[str, str], Path]) -> None:
-    """No package and no part of sitecrawl that is switched off, and no more than so many modules."""
+    """No package and no part that is switched off, and no more than so many modules."""
     modules, _ = crawled
     assert packages(modules) & UNUSED == set()
     assert modules.keys() & UNUSED_PARTS == set()

@@ -96,12 +96,6 @@ def test_a_file_is_written_to_once_a_page(calls: Calls) -> None:
     assert calls("~", "<method 'write' of '_io.FileIO' objects>") <= 1 + (HOSTS + 5) / PAGES
 
 
-@pytest.mark.parametrize("part", ["aiohttp/", "scrapy/core/downloader/handlers/http11.py"])
-def test_what_is_not_used_is_not_imported(profile: dict[tuple[str, int, str], tuple[int, ...]], part: str) -> None:
-    """Other HTTP clients would be a third of the start-up."""
-    assert not [path for path, _, name in profile if name == "<module>" and part in path]
-
-
 def test_a_page_takes_so_many_calls(profile: dict[tuple[str, int, str], tuple[int, ...]]) -> None:
     """Of any function, with what is left of the start-up: 3,370 in November 2026, and 3,870 without the compiled
     core. Whoever needs more should know.
