@@ -27,6 +27,7 @@ from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.directories import is_job
+from sitecrawl.crawl.ending import HELD_BACK
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
@@ -55,8 +56,8 @@ _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 class Command(Versioned, ScrapyCrawl):
     """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin, had to stop, or when what was to be
     written at its end could not be, 2 for a wrong call,
-    3 when it stopped for want of something on this machine, or of the network, and `SITECRAWL_NO_PAGE_CODE`, which is
-    4, when no page was fetched.
+    3 when it stopped for want of something on this machine, or of the network, `SITECRAWL_NO_PAGE_CODE`, which is 4,
+    when no page was fetched, and `SITECRAWL_HELD_BACK_CODE`, which is 5, when it left what it holds back.
     """
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -125,6 +126,8 @@ class Command(Versioned, ScrapyCrawl):
             self.exitcode = IN_WANT
         elif _has_no_page(crawler):
             self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
+        elif crawler.stats.get_value("finish_reason") == HELD_BACK:
+            self.exitcode = crawler.settings.getint("SITECRAWL_HELD_BACK_CODE")
         runtime = Runtime.made(crawler)
         if runtime is not None and to_parent() is None:  # many workers' are written when all have ended
             is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
@@ -219,13 +222,17 @@ def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, s
 
 
 def _code_of(outcome: Outcome) -> int:
-    """The worst of the workers'; whether there is a page only all of them can say."""
+    """The worst of the workers'; whether there is a page, and what is left, only all of them can say."""
     shares = outcome.shares
     if outcome.errors or FAILED in outcome.codes or not (shares or outcome.is_stopped):
         return FAILED
     if IN_WANT in outcome.codes:
         return IN_WANT
-    return 0 if outcome.has_pages or _was_stopped(outcome) else shares[0].no_page_code
+    if _was_stopped(outcome):
+        return 0
+    if not outcome.has_pages:
+        return shares[0].no_page_code
+    return shares[0].held_back_code if outcome.holds_back else 0
 
 
 def _was_stopped(outcome: Outcome) -> bool:

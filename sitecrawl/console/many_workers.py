@@ -34,7 +34,7 @@ from sitecrawl.console.summary import CrawlTotals
 from sitecrawl.console.team import Team
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.ending import BY_ITSELF, Left
+from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK, Left, finish_reason
 from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.workers import stores_of
 
@@ -60,6 +60,8 @@ class Outcome:
     errors: Sequence[str]
     has_pages: bool
     """Whether any page was fetched, in any run."""
+    holds_back: bool
+    """Whether it has ended by itself and left what it holds back."""
     is_stopped: bool
     """Whether somebody has ended it."""
 
@@ -99,10 +101,10 @@ class ManyWorkers:
                 codes = fleet.run()
             finally:
                 team.stop()
-            has_pages = self._sum_up(team.shares, redis.url, resumed=is_resumed)
+            has_pages, holds_back = self._sum_up(team.shares, redis.url, resumed=is_resumed)
         if fleet.is_stopping and not team.shares and not team.errors:
             print("The crawl was interrupted before it had begun.", file=sys.stderr)
-        return Outcome(codes, [*team.shares.values()], team.errors, has_pages, fleet.is_stopping)
+        return Outcome(codes, [*team.shares.values()], team.errors, has_pages, holds_back, fleet.is_stopping)
 
     def _greeting(self) -> Sequence[str]:
         """What a crawl by one process says first; the workers add the dashboard's address."""
@@ -163,10 +165,10 @@ class ManyWorkers:
                 crawl = None
             yield crawl
 
-    def _sum_up(self, shares: Mapping[str, Share], url: str, *, resumed: bool) -> bool:
-        """Say it; gives whether there are pages."""
+    def _sum_up(self, shares: Mapping[str, Share], url: str, *, resumed: bool) -> tuple[bool, bool]:
+        """Say it; gives `has_pages` and `holds_back`."""
         if not shares:
-            return False
+            return False, False
         with self._crawl(url) as crawl:
             totals = crawl.totals() if crawl is not None else Totals()
         left = Left(totals.queued, totals.held, totals.joined, totals.silent, totals.silent_hosts, totals.failed)
@@ -188,7 +190,7 @@ class ManyWorkers:
             resume=how_to_resume(self.job, self.directory) if totals.queued or not finished else None,
         )
         say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
-        return told.has_pages_fetched
+        return told.has_pages_fetched, finished and finish_reason(left) == HELD_BACK
 
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:

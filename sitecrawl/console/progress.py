@@ -240,6 +240,7 @@ class Progress:
             max_pages=runtime.max_pages if runtime is not None else 0,
             max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
             no_page_code=settings.getint("SITECRAWL_NO_PAGE_CODE"),
+            held_back_code=settings.getint("SITECRAWL_HELD_BACK_CODE"),
         )
 
     def _full_hosts(self) -> list[str]:

@@ -38,6 +38,8 @@ class Share:
     max_depth: int = 0
     no_page_code: int = 0
     """The exit code of a crawl without a page."""
+    held_back_code: int = 0
+    """That of one which has left what it holds back."""
     hosts: Mapping[str, int] = field(default_factory=dict)
     facts: Sequence[str] = ()
     causes: Sequence[Sequence[Any]] = ()

@@ -216,7 +216,8 @@ class Summary:
                 yield f"            scrapy pages --kind quarantined -d {place}"
         if self.totals is not None and self.totals.held:
             yield f"  traps     scrapy frontier --demoted -d {place}"
-            yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
+            all_of_it = f"{self.resume or 'resume with'} -s SITECRAWL_HOLD_TRAPS=False"
+            yield f"            {printable(all_of_it, 100_000)} fetches them as well"
         if self.totals is not None and self.totals.joined:
             yield f"  rules     scrapy frontier --rules -d {place}"
 

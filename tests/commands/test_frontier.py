@@ -55,7 +55,7 @@ def ended(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     """The directory of a crawl that ended by itself, and what it said."""
     directory = tmp_path_factory.mktemp("trapped") / "job"
     done = crawl(web.root, directory)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 5, done.stderr
     return directory, done.stderr
 
 
@@ -126,13 +126,16 @@ class TestTrapped:
         assert len(json.loads(row[-1])) == 3
 
     def test_the_summary_says_so(self, ended):
-        """The end of the crawl counts what was left, and the command that it names lists as many URLs."""
+        """The end of the crawl counts what was left; one command that it names lists as many, another goes on."""
         directory, said = ended
         (held,) = re.findall(r"held back +([\d,]+) ", said)
         (named,) = re.findall(r"(?m)^  traps +scrapy (.*)$", said)
         done = scrapy(*shlex.split(named), "--urls")
         assert len(done.stdout.splitlines()) == int(held.replace(",", ""))
         assert str(directory) in named
+        (goes_on,) = re.findall(r"(?m)^ +\S.*scrapy (crawl generic .*) fetches them as well$", said)
+        assert shlex.split(goes_on)[-2:] == ["-s", "SITECRAWL_HOLD_TRAPS=False"]
+        assert f"JOBDIR={directory}" in shlex.split(goes_on)
 
     @pytest.mark.deep
     def test_the_list_can_be_crawled(self, job, web, tmp_path):

@@ -42,6 +42,7 @@ def test_a_maze(tmp_path: Path) -> None:
         "(scrapy frontier --demoted lists it)."
     )
     assert "finished" not in done.stderr
+    assert done.returncode == 5
     (held,) = scrapy("frontier", "--demoted", "--format", "jsonl", "-d", str(tmp_path / "job")).stdout.splitlines()
     assert json.loads(held)["waiting"] == stats["frontier/held"] == stats["frontier/waiting"]
 
