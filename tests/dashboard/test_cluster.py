@@ -349,12 +349,13 @@ class TestWatched:
         assert [page.table("changes")["total"] for page in (one, two)] == [2, 2]
 
     def test_pages_of_all(self, busy: list[Worker], web: Web) -> None:
-        """The most important pages of the crawl, the same on both pages: shares of all credit."""
-        one, two = (
-            until(lambda page=page: all_of(page.table("pages")["rows"], web), "all pages in the table")  # type: ignore[misc]
-            for page in map(Page, busy)
-        )
-        assert one == pytest.approx(two)
+        """The most important pages of the crawl, soon the same on both pages: shares of all credit."""
+        pages = [Page(worker) for worker in busy]
+
+        def shown() -> list[dict[str, float] | None]:
+            return [all_of(page.table("pages")["rows"], web) for page in pages]
+
+        until(lambda: None not in (both := shown()) and both[0] == pytest.approx(both[1]), "all pages on both")
 
     def test_a_worker_that_does_not_answer(self, workers: list[Worker]) -> None:
         """It is left out, and named; when it answers again it is there again."""
