@@ -256,7 +256,7 @@ def test_what_is_held_back(redis: Server, tmp_path: Path) -> None:
         return None
 
     with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url) as workers:
-        assert workers[0].wait() == 0
+        assert workers[0].wait() == 5
         log = (workers[0].folder / "log").read_text()
     with opened({"url": redis.url}, "generic") as crawl, copied(crawl) as copy, FrontierReader(copy) as reader:
         (held,) = reader.held()
