@@ -87,7 +87,7 @@ class Summary:
     def lines(self) -> Iterator[str]:
         yield self.first_line()
         if not self.has_pages_fetched and self.causes:
-            yield f"It {printable(self.ending)}."
+            yield f"It {printable(self.ending, 1000)}."
         yield ""
         for label, number, note in self._rows():
             yield f"  {label:<18}{'' if number is None else f'{number:,}':>10}  {printable(note, 1000)}".rstrip()
@@ -97,9 +97,9 @@ class Summary:
     def first_line(self) -> str:
         """How it ended; of a crawl without a page, that it is one, and why."""
         if self.has_pages_fetched:
-            return f"The crawl {printable(self.ending)}."
+            return f"The crawl {printable(self.ending, 1000)}."
         if not self.causes:
-            return f"The crawl fetched no page, and {printable(self.ending)}."
+            return f"The crawl fetched no page, and {printable(self.ending, 1000)}."
         return f"The crawl fetched no page: {printable(in_short(self.causes), 1000)}."
 
     def _rows(self) -> Iterator[tuple[str, int | None, str]]:

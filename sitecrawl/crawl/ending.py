@@ -147,6 +147,7 @@ def _held(held: HeldBack) -> Iterator[str]:
         count = held.sets[reason]
         words = {
             Reason.GROWS: f"held back in {sets(count)} that {_verb(count, 'grow')} without end",
+            Reason.DRY: f"held back in {sets(count)} that {_verb(count, 'grow')} with nothing new to say",
             Reason.WORTHLESS: f"held back in {sets(count)} with hardly a page worth having",
             Reason.BLOCKED: f"blocked by hand in {sets(count)}",
             Reason.FULL: f"of {_hosts(count)} of which enough pages are fetched (max_pages of a sheet)",

@@ -32,6 +32,8 @@ def _sign(trap: TrapState) -> str:
     """What a unit was demoted for."""
     if trap.reason == Reason.WORTHLESS:
         return "almost none of its last pages was worth having"
+    if trap.reason == Reason.DRY:
+        return f"every page of it brings {trap.novelty:.1f} new ones, and hardly one of its host said anything new"
     if trap.novelty < CALM:
         return "only what is held back as well leads there"
     news = f"every page of it brings {trap.novelty:.1f} new ones"

@@ -73,7 +73,7 @@ class HeldSet(NamedTuple):
     demoted: bool
     reason: str
     why: str
-    """`grows`, `worthless`, `blocked` or `joined`."""
+    """`grows`, `dry`, `worthless`, `blocked` or `joined`."""
     since: int
     """How many URLs the crawl had fetched when it was demoted."""
     elsewhere: float | None

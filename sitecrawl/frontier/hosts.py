@@ -15,6 +15,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.circles import circles
+from sitecrawl.frontier.drought import Drought
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import is_pool
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
@@ -123,6 +124,7 @@ class Host:
     """While it does not answer: how many of its URLs are of each level (`frontier.counts`)."""
     silent: dict[str, int] = field(default_factory=dict)
     """Of a pool: how often in a row names failed, the `MAX_SILENT` that did last."""
+    drought: Drought = field(default_factory=Drought)
     _kin: Kin | None = None
 
     def __post_init__(self) -> None:
@@ -150,13 +152,13 @@ class Host:
         ]
 
     def waiting_traps(self) -> list[tuple[bytes, Section]]:
-        """Its sections that are held back for what they look like, each with its first entry."""
+        """Its sections that are held back, and of which orders pick all the same, each with its first entry."""
         return [
             (entry, section)
             for section in self.sections.values()
             if section.trap.demoted
             and section.queued
-            and not section.trap.is_apart
+            and not section.trap.is_left
             and (entry := section.queue.peek()) is not None
         ]
 

@@ -59,7 +59,7 @@ class LastFetches(NamedTuple):
     def __str__(self) -> str:
         if self.growing:
             named = ", ".join(map(_size, self.growing[:NAMED]))
-            grow = all((section or host).trap.reason == Reason.GROWS for host, section in self.growing)
+            grow = all((section or host).trap.reason in {Reason.GROWS, Reason.DRY} for host, section in self.growing)
             left = "only sets that grow are left" if grow else "only what is held back is left"
             number, growth = sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
             return f"{left}: sampling {number}, at most {self.most:,} more fetches while {growth}: {named}"

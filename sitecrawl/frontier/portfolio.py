@@ -16,7 +16,8 @@ What is guaranteed, for each host, when n of its URLs have been taken in turn:
 - The same holds of *credit alone*, by the credit that URLs had when they were taken, in classes of half an octave.
 
 Both look at what is held back as a trap, too: a verdict costs a section its turns, and not its pages. Where nothing
-else of the host waits they pick nothing, so a trap keeps no crawl going. The other two share what is left, half and
+else of the host waits they pick nothing, so a trap keeps no crawl going; nor do they pick what grows on a host that
+has dried up (`drought`). The other two share what is left, half and
 half. So whatever these believe, what breadth first has after n fetches is in after `SHARE` times n, as far as the
 level of a URL is known: it is that at which it was found first.
 
@@ -127,7 +128,7 @@ class Portfolio:
             record = None if key in self._in_flight else self._urls.get(key)
             if record is not None and record.state == UrlState.QUEUED and record.host == host.key:
                 section = host.sections[record.section]
-                if not section.trap.is_apart and record.rank.startswith(LINK_LEVEL):
+                if not section.trap.is_left and record.rank.startswith(LINK_LEVEL):
                     return record.rank + key, section
             self._levels.pass_over(host)
         return None

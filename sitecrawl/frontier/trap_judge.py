@@ -13,6 +13,8 @@ there is an end to what grows, and what is vouched for within a host, `growth` s
   demoted where a circle of it is what grows, beside others that are worth it: then the circle is. Nor is a seed's
   host, as large as it may be: whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner. A
   section also is if almost nothing of what came of it lately was good.
+- Where a host has dried up (`drought`), sections of it that grow without an end and say nothing are demoted, also
+  where nothing else is on it, and left without probes for as long as that is so.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
   into sight, the unit is set free, and may grow by half before it is looked at again.
@@ -162,7 +164,11 @@ class TrapJudge:
         host.trap.learn(news.on_host, news.links, host.fetched, same=news.same)
         host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
         self._charge(host, section, good=good, news=news)
-        changed = [host] if (self.options.hold and self._demote(host, section)) | self._free(host, section) else []
+        is_dry = host.drought.ends_row(host.fetched, new=good or news.is_new)
+        is_changed = is_dry is not None and self._dry_up(host, is_dry=is_dry)
+        if self.options.hold:
+            is_changed |= self._demote(host, section)
+        changed = [host] if is_changed | self._free(host, section) else []
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
@@ -210,6 +216,32 @@ class TrapJudge:
             elif self._is_worthless(host, section):
                 self._hold(host, section, Reason.WORTHLESS)
         return len(self.demoted) > held
+
+    def _dry_up(self, host: Host, *, is_dry: bool) -> bool:
+        """Hold back what grows without end on a host that has dried up, and set it free where that is so no more.
+
+        Returns whether anything has changed. There need be nothing else on the host: what is held back has said
+        nothing for a quarter of all fetches.
+        """
+        changed = False
+        for one in host.sections.values():
+            trap = one.trap
+            if trap.demoted and trap.reason == Reason.DRY:
+                if not is_dry:
+                    self.release(host, one)
+                    changed = True
+            elif is_dry and self._says_nothing(one) and (trap.demoted or self._may_be_demoted(one, one.fetched)):
+                if trap.demoted:
+                    trap.reason = Reason.DRY
+                else:
+                    self._hold(host, one, Reason.DRY)
+                changed = True
+        return changed
+
+    def _says_nothing(self, section: Section) -> bool:
+        """What it leads to does not count: that is of its host, and says nothing either."""
+        is_poor = section.successes < self.options.worthless * section.trials
+        return self.options.hold and is_poor and self._is_endless(section)
 
     def _hold_circle(self, host: Host, circle: Circle) -> None:
         for one in circle.growing(self.options.low):
@@ -464,7 +496,7 @@ class TrapJudge:
             return (section,)
         queued = [s for s in host.sections.values() if s.queued]
         waiting = [s for s in queued if not s.is_requisites] or queued
-        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not s.trap.is_apart]
+        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not s.trap.is_left]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
@@ -490,9 +522,9 @@ def _to_be_told(host: Host, section: Section | None) -> float:
 
 
 def _has_work(host: Host, section: Section | None) -> bool:
-    """Whether URLs of a demoted unit wait that no person has blocked, and no rule joins."""
-    if (section or host).trap.is_apart:
+    """Whether URLs of a demoted unit wait that no person has blocked, no rule joins and no drought holds back."""
+    if (section or host).trap.is_left:
         return False
     if section is not None:
         return section.queued > 0
-    return any(s.queued and not s.trap.is_apart for s in host.sections.values())
+    return any(s.queued and not s.trap.is_left for s in host.sections.values())

@@ -34,6 +34,8 @@ class Reason(IntEnum):
     """Its URLs are other forms of pages, by a rule that was learnt: `frontier.forms`."""
     FULL = 6
     """As many of a host's URLs have been fetched as its sheet allows: `frontier.host_limits`."""
+    DRY = 7
+    """It grows without end, and its host has dried up: `frontier.drought`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +89,11 @@ class TrapState:
     def is_apart(self) -> bool:
         """Whether a unit is held back for another reason than that it looks like a trap."""
         return self.demoted and self.reason in (Reason.BLOCKED, Reason.JOINED, Reason.FULL)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether nothing of a unit is fetched, not even as a probe, until what holds it back is so no more."""
+        return self.is_apart or (self.demoted and self.reason == Reason.DRY)
 
     @property
     def share(self) -> float:

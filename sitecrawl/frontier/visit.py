@@ -12,7 +12,7 @@ from sitecrawl.frontier.sections import KEY_BYTES, Section
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "in_turn", "leads", "led", "links", "on_host", "same")
+    __slots__ = ("in_circle", "in_turn", "is_new", "leads", "led", "links", "on_host", "same")
 
     def __init__(self) -> None:
         self.in_turn = False
@@ -25,6 +25,8 @@ class News:
         """Links to its host, new ones or not."""
         self.led = False
         """Whether it brought a new URL outside of its own circle."""
+        self.is_new = False
+        """Whether nobody had its content, be it worth having or not."""
         self.same = False
         """Whether it says nearly the same as one of the last pages of its section."""
         self.leads = 0.0

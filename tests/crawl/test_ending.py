@@ -13,8 +13,8 @@ from sitecrawl.frontier.trap_state import Reason
 GROWS = HeldBack(Counter({Reason.GROWS: 1200}), Counter({Reason.GROWS: 3}))
 ONE = HeldBack(Counter({Reason.GROWS: 1}), Counter({Reason.GROWS: 1}))
 ALL = HeldBack(
-    Counter({Reason.GROWS: 1200, Reason.WORTHLESS: 30, Reason.BLOCKED: 4}),
-    Counter({Reason.GROWS: 3, Reason.WORTHLESS: 1, Reason.BLOCKED: 2}),
+    Counter({Reason.GROWS: 1200, Reason.WORTHLESS: 30, Reason.BLOCKED: 4, Reason.DRY: 60}),
+    Counter({Reason.GROWS: 3, Reason.WORTHLESS: 1, Reason.BLOCKED: 2, Reason.DRY: 1}),
 )
 SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
 """As of a cluster, whose sets Redis knows."""
@@ -43,12 +43,13 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
             "(scrapy frontier --demoted lists it)"),
         ),
         (
-            Left(waiting=1261, held=ALL, joined=7, silent=20, silent_hosts=2, failed=5),
+            Left(waiting=1321, held=ALL, joined=7, silent=20, silent_hosts=2, failed=5),
             "held_back",
-            ("ended with all but 1,259 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
-            "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets "
-            "(scrapy frontier --demoted lists them), 20 of 2 hosts that ceased to answer, 5 given up without an "
-            "answer of use (7 URLs that wait are other forms of pages that were fetched)"),
+            ("ended with all but 1,319 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
+            "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets, "
+            "60 held back in 1 set that grows with nothing new to say (scrapy frontier --demoted lists them), "
+            "20 of 2 hosts that ceased to answer, 5 given up without an answer of use "
+            "(7 URLs that wait are other forms of pages that were fetched)"),
         ),
         (
             Left(waiting=20, silent=20, silent_hosts=1),
@@ -88,10 +89,10 @@ def test_what_is_only_another_form_is_read() -> None:
 def test_statistics() -> None:
     """Each kind of what is left has its number; what there is none of is left out."""
     assert dict(Left().stats()) == {}
-    left = Left(waiting=1261, held=ALL, joined=7, silent=20)
+    left = Left(waiting=1321, held=ALL, joined=7, silent=20)
     assert dict(left.stats()) == {
-        "frontier/waiting": 1261,
-        "frontier/held": 1234,
+        "frontier/waiting": 1321,
+        "frontier/held": 1294,
         "frontier/joined": 7,
         "frontier/silent": 20,
     }

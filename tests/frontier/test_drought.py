@@ -1,0 +1,97 @@
+"""A host that has dried up: what grows on it without saying anything new is left, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from frontier_helpers import Bench, url
+
+from sitecrawl.frontier.drought import FEW, PART, ROW, Drought
+from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.page.items import Link
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "db", "aopic")
+    yield made
+    made.database.close()
+
+
+def rows(fetches: int, every: int) -> list[tuple[int, bool]]:
+    """Where rows end, and whether they were dry, when one fetch in `every` brings something new."""
+    drought = Drought()
+    said = ((n, drought.ends_row(n, new=n % every == 0)) for n in range(1, fetches + 1))
+    return [(n, is_dry) for n, is_dry in said if is_dry is not None]
+
+
+def test_rows() -> None:
+    """Each has 600 fetches, or a quarter of all, and is dry where under a hundredth of them brought something."""
+    ends = [n for n, _ in rows(20_000, every=10)]
+    assert ends[:4] == [600, 1200, 1800, 2400]
+    assert all(after - before >= max(ROW, after / PART) for before, after in pairwise(ends))
+    assert len(ends) > 10
+    assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) - 5)} == {False}
+    assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) + 20)} == {True}
+
+
+def relative(address: str) -> list[Link]:
+    """Each page leads to itself with one more folder, twice: links that were meant from the root."""
+    path = address.removeprefix("http://a.example/")
+    return [url(f"{path}/a"), url(f"{path}/b")]
+
+
+def test_links_that_lead_ever_deeper(bench: Bench) -> None:
+    """A site that says one thing at addresses without end is left, although nothing else is there."""
+    bench.add("home")
+    fetched = bench.surf(relative, budget=10_000, is_good=lambda _: False)
+    assert bench.frontier.is_finished()
+    assert len(fetched) < 4 * ROW
+    (host,) = bench.frontier.hosts.live()
+    assert {one.trap.reason for one in host.sections.values() if one.queued} == {Reason.DRY}
+
+
+def test_nothing_is_probed_and_a_restart_changes_nothing(bench: Bench) -> None:
+    """What was left stays so when the crawl is resumed, until a row of fetches brings something new."""
+    bench.add("home")
+    bench.surf(relative, budget=10_000, is_good=lambda _: False)
+    bench.restart()
+    assert bench.frontier.next() is None
+    bench.add(*(f"new/{n}" for n in range(3 * ROW)))
+    fetched = bench.surf(lambda address: [], budget=ROW + 50)
+    assert sum("/new/" in address for address in fetched) >= ROW
+    (host,) = bench.frontier.hosts.live()
+    assert not any(one.trap.reason == Reason.DRY for one in host.sections.values())
+
+
+def test_poor_and_finite(bench: Bench) -> None:
+    """Of a site that ends all comes in, however little it says: its pages link to what is known, more and more."""
+    pages = 3000
+
+    def links_of(address: str) -> list[Link]:
+        number = int(address.rpartition("/")[2])
+        return [url(f"p/{n}") for n in (2 * number + 1, 2 * number + 2, 7 * number % pages) if n < pages]
+
+    bench.add("p/0")
+    assert len(bench.surf(links_of, is_good=lambda address: address.endswith("00"))) == pages
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_large_tree(bench: Bench, *, says: bool) -> None:
+    """Of a tree, whose links are all new, all comes in where nobody had its contents, be they worth having or not."""
+
+    def links_of(address: str) -> list[Link]:
+        number = int(address.rpartition("/")[2])
+        return [url(f"p/{n}") for n in range(4 * number + 1, 4 * number + 5) if n < 4000]
+
+    bench.add("p/0")
+    fetched = []
+    while (visit := bench.frontier.next()) is not None:
+        fetched.append(visit.url)
+        bench.link(visit, *links_of(visit.url))
+        visit.news.is_new = says
+        bench.finish(visit, good=False)
+    assert (len(fetched) == 4000) is says
