@@ -76,7 +76,8 @@ def test_a_host_without_robots_txt_allows_everything(tmp_path: Path, status: int
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param(Answer(b"", 503), id="503"),
+        pytest.param(Answer(b"", 429), id="429"),
+        pytest.param(Answer(b"", 503), id="503", marks=pytest.mark.deep),
         pytest.param(Answer(raw=b""), id="lost", marks=pytest.mark.deep),
         pytest.param(Answer(b"", 503, {"Retry-After": "\xb2"}), id="no number", marks=pytest.mark.deep),
     ],
