@@ -11,6 +11,7 @@ import msgpack
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.sitemap.entry import Form, Problem
 from sitecrawl.sitemap.locations import How
+from sitecrawl.urls.url import site_of
 
 NEVER: Final = float("inf")
 MAX_NEWS: Final = 20
@@ -116,6 +117,13 @@ class SitemapRecord:
     """Links that were new, of a visit that is not over."""
     listed: bytes = b""
     """Where many workers share a crawl: four bytes for each of the first links of the last visit that brought it."""
+    left: int = 0
+    """Sitemaps that it names, and that were not asked for: the budget of the site had no room."""
+
+    @property
+    def site(self) -> str:
+        """Whose budget it is asked for on: that of the first host that vouches for it, or else its own."""
+        return site_of(self.vouchers[0] if self.vouchers else self.host)
 
     @property
     def is_guess(self) -> bool:

@@ -2,7 +2,7 @@
 
 One row a sitemap in the family `sitemaps`; its key is the fingerprint of its URL, so it is the frontier's key, too.
 The changes of a checkpoint go into its batch. In memory: the records of the crawl's sitemaps, a heap of their next
-visits, the keys of each host's sitemaps, and for each site the sum of their weights.
+visits, the keys of each host's sitemaps, and for each site the sum of their weights and what its first visits cost.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.first_visits import FirstVisits
 from sitecrawl.sitemap.record import NEVER, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import site_of
@@ -27,6 +28,7 @@ class SitemapStore(Participant):
     def __init__(self, database: Database, options: ScheduleOptions) -> None:
         self._database = database
         self._options = options
+        self.first_visits = FirstVisits(options.budget)
         self._records: dict[bytes, SitemapRecord] = {}
         self._changed: set[bytes] = set()
         self._hosts: defaultdict[str, set[bytes]] = defaultdict(set)
@@ -79,6 +81,7 @@ class SitemapStore(Participant):
     def _index(self, key: bytes, record: SitemapRecord) -> None:
         self._records[key] = record
         self._hosts[record.host].add(key)
+        self.first_visits.note(key, record)
         for voucher in record.vouchers:
             if voucher != record.host:
                 self._vouched[voucher].add(key)
