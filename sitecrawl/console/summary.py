@@ -122,6 +122,8 @@ class Summary:
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
         if traffic.guesses:
             yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
+        if traffic.sitemaps_left:
+            yield "sitemaps left out", traffic.sitemaps_left, "too many of their sites list no new page"
         if traffic.links_skipped:
             yield "copies", traffic.links_skipped, "pages whose links were not followed: others have their content"
         if traffic.private:

@@ -48,6 +48,8 @@ class Traffic:
     """Pages whose links were not followed: others have their content."""
     guesses: int = 0
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
+    sitemaps_left: int = 0
+    """Sitemaps that were not asked for: too many of their sites had brought nothing, or they are nested too deep."""
     requisites: Counter[int] = field(default_factory=Counter)
     """Responses by status to requests for what pages are made of."""
     indexed: int | None = None
@@ -85,6 +87,7 @@ class Traffic:
             quarantined=stats.get(QUARANTINED, 0),
             links_skipped=stats.get("content/links_skipped", 0),
             guesses=guesses.total(),
+            sitemaps_left=sum(stats.get(f"sitemaps/{name}", 0) for name in ("left_out", "nested", "too_many")),
             indexed=stats.get(INDEXED),
             indexing_is_cut=stats.get(INCOMPLETE, False),
             rendered=stats.get("rendering/pages", 0),

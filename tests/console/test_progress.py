@@ -220,6 +220,12 @@ class TestSummary:
         assert line in text_of(summary(traffic=Traffic(guesses=3))).splitlines()
         assert "guesses" not in text_of(summary(traffic=Traffic()))
 
+    def test_sitemaps_that_were_left_out(self) -> None:
+        """How many, for whatever reason."""
+        stats = {"sitemaps/left_out": 7, "sitemaps/nested": 2, "sitemaps/too_many": 1}
+        assert "  sitemaps left out         10  " in text_of(summary(traffic=Traffic.read(stats)))
+        assert "sitemaps" not in text_of(summary(traffic=Traffic.read({})))
+
     def test_sites_that_say_no(self) -> None:
         """How often, which hosts, and of the one that did so most what can be done; nothing where none did."""
         rows = [HostRefusals("a.example", "challenge", 4, "Anubis"), HostRefusals("b.example", "challenge", 1, "X")]
