@@ -99,7 +99,7 @@ class Discovery:
         now = time.time()
         record.status, record.final = robots.status, robots.url
         if 200 <= robots.status < 300:
-            record.entries = len(robots.named)
+            record.entries, record.left = len(robots.named), 0
             new = sum(self._add(record, url, How.ROBOTS) for url in robots.named)
             schedule.visited(record, now, new=new, seconds=robots.seconds)
         else:
@@ -125,18 +125,24 @@ class Discovery:
             record.text_hash = answer.answer.text_hash
             return 0
         named = on_page(response.body, answer.head)
-        record.entries = len(named)
+        record.entries, record.left = len(named), 0
         return sum(
             self._add(record, url, How.LINK) for url in named if self._registry.admits(Link(url.href, url.host))
         )
 
     def _add(self, record: SitemapRecord, url: Url, how: How) -> bool:
+        if self._registry.key(url) not in self._store and not self._registry.may_name(record, url.host):
+            return False
         return self._registry.add(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
 
     def end_visit(self, key: bytes, record: SitemapRecord, now: float) -> None:
         """A visit is over: plan the next, and go on with the search on its host."""
         self._runtime.stats.inc_value("sitemaps/visits")
         self._store.plan(key, now)
+        if record.left:
+            record.next_visit = min(record.next_visit, self._store.first_visits.room_from(record.site, now))
+            self._store.put(key, record)
+        self._registry.count_left()
         if record.how != How.INDEX:
             for host in dict.fromkeys([record.host, *record.vouchers]):
                 self._guess_next(host)

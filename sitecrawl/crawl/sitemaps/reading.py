@@ -81,6 +81,7 @@ class Reading:
         Raises `Stopping`.
         """
         response, report, label = self._answer.response, self._report, self._answer.head.charset
+        self._record.left = 0
         steps = read_in_steps(
             chunks_of(response.body),
             response.url,
@@ -163,9 +164,9 @@ class Reading:
         """One batch: the sitemaps first, which may have something newer."""
         sitemaps, self._sitemaps = self._sitemaps, []
         pages, self._pages = self._pages, []
-        keyed = [(self._registry.key(entry.url), entry) for entry in sitemaps]
-        rest = len({key for key, _ in keyed if key not in self._registry.store})
-        for part in _slices(keyed):
+        keyed = {self._registry.key(entry.url): entry for entry in reversed(sitemaps)}
+        rest = min(self._registry.room(self._record), sum(key not in self._registry.store for key in keyed))
+        for part in _slices(list(reversed(keyed.items()))):
             rest -= self._queue_sitemaps(part, rest)
             await self._pause()
         pages.sort(key=lambda page: -page[0])
@@ -193,7 +194,8 @@ class Reading:
                 schedule.told(child, entry.lastmod, record, self._answer.now, registry.options)
                 registry.store.put(key, child)
         if new and Capability.RECORDS in self._runtime.frontier.can:
-            links = [Link(child.url, child.host) for _, child in new]
+            priority = min(0, registry.priority(record))
+            links = [Link(child.url, child.host, priority=priority) for _, child in new]
             self._runtime.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:
             known = self._runtime.frontier.urls.get(key)

@@ -19,16 +19,20 @@ from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.sitemap.store import SitemapStore
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse, site_of
 
 MAX_PER_HOST: Final = 50_000
 """Sitemaps of one host that are remembered."""
 MAX_NESTING: Final = 3
 """An index with so many above it, itself included, names nothing more. The protocol allows one; some have two."""
 MAX_NESTED: Final = 1_000
-"""Sitemaps of one host that indexes within indexes name, in a run: else 1,000 may name 1,000 each, for ever."""
+"""Sitemaps of one host that indexes within indexes name: else 1,000 may name 1,000 each."""
 _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
+_LAST: Final = -1000
+"""After all pages."""
+LEFT_OUT: Final = "sitemaps/left_out"
+"""Statistic: sitemaps that are named, and for which the budgets of their sites had no room."""
 _DEPTH: Final = 1
 """Of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
 
@@ -41,8 +45,9 @@ class Registry:
         self.options = options
         self.admits = admits
         self.store = SitemapStore(runtime.database, options)
-        self._nested: Counter[str] = Counter()
+        self._nested = _nested(self.store)
         """By host, the sitemaps that indexes within indexes have named."""
+        self.count_left()
         runtime.checkpoints.add(self.store)
         runtime.on_moved.append(self.store.reload)
 
@@ -78,15 +83,41 @@ class Registry:
         self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
 
-    def may_name(self, index: SitemapRecord, host: str) -> bool:
-        """Whether one more sitemap, on `host`, may be remembered that `index` names."""
-        if index.how != How.INDEX:
-            return True
-        if self._nesting(index) >= MAX_NESTING or self._nested[host] >= MAX_NESTED:
+    def may_name(self, source: SitemapRecord, host: str) -> bool:
+        """Whether one more sitemap, on `host`, may be remembered that `source` names; its `left` grows if not yet."""
+        is_nested = source.how == How.INDEX
+        if is_nested and (self._nesting(source) >= MAX_NESTING or self._nested[host] >= MAX_NESTED):
             self.runtime.stats.inc_value("sitemaps/nested")
             return False
-        self._nested[host] += 1
+        if not self.store.first_visits.room(_payer(source, host), time.time(), source):
+            source.left += 1
+            return False
+        self._nested[host] += is_nested
         return True
+
+    def room(self, source: SitemapRecord) -> int:
+        """How many sitemaps may be remembered that `source` names."""
+        return self.store.first_visits.room(source.site, time.time(), source)
+
+    def priority(self, record: SitemapRecord) -> int:
+        """Sitemaps of a site whose sitemaps bring nothing come last, but for those that a person names."""
+        return _LAST if record.how != How.HAND and self.store.first_visits.owes(record.site) else _PRIORITY
+
+    def resume(self, record: SitemapRecord) -> None:
+        """Ask again for what names more sitemaps of the site of `record`, if there is room for them now."""
+        for key in self.store.first_visits.resumable(record.site, time.time()):
+            source = self.store[key]
+            if self.queue(key, source):
+                source.left = 0
+                self.store.put(key, source)
+                self.store.first_visits.resumed(key, source)
+                return
+
+    def count_left(self) -> None:
+        """Say how many sitemaps were left out, if any were."""
+        left = self.store.first_visits.left
+        if left or self.runtime.stats.get_value(LEFT_OUT):
+            self.runtime.stats.set_value(LEFT_OUT, left)
 
     def _nesting(self, record: SitemapRecord) -> int:
         """How many indexes are above a sitemap's entries, its own included, up to `MAX_NESTING`."""
@@ -110,8 +141,8 @@ class Registry:
             return
         self.remember(url, Kind(kind), How(how), parent=parent, vouchers=vouchers)
 
-    def queue(self, key: bytes, record: SitemapRecord) -> None:
-        """Ask for a sitemap, on condition that it has changed since the last time."""
+    def queue(self, key: bytes, record: SitemapRecord) -> bool:
+        """Ask for a sitemap, on condition that it has changed since the last time; False if it is asked for now."""
         meta: dict[str, object] = {}
         if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
             meta["dont_obey_robotstxt"] = True
@@ -120,13 +151,23 @@ class Registry:
         if Capability.RECORDS not in self.runtime.frontier.can:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
-        frontier = self.runtime.frontier
-        if not frontier.again(key, priority=_PRIORITY, request=request):
-            frontier.add_request(
-                Link(record.url, record.host, key=key),
-                depth=_DEPTH,
-                priority=_PRIORITY,
-                flags=Flag.NONE,
-                request=request,
-                brings_credit=record.kind == Kind.SITEMAP,
-            )
+        frontier, priority = self.runtime.frontier, self.priority(record)
+        return frontier.again(key, priority=priority, request=request) or frontier.add_request(
+            Link(record.url, record.host, key=key),
+            depth=_DEPTH,
+            priority=priority,
+            flags=Flag.NONE,
+            request=request,
+            brings_credit=record.kind == Kind.SITEMAP,
+        )
+
+
+def _payer(source: SitemapRecord, host: str) -> str:
+    """The site whose budget pays for a sitemap on `host` that `source` names."""
+    return site_of(host) if source.kind == Kind.SITEMAP and not source.vouchers else source.site
+
+
+def _nested(store: SitemapStore) -> Counter[str]:
+    known = {record.url: record for _, record in store.items()}
+    above = ((record, known.get(record.parent)) for record in known.values() if record.how == How.INDEX)
+    return Counter(record.host for record, index in above if index is not None and index.how == How.INDEX)

@@ -180,6 +180,8 @@ class Sitemaps:
         if not unchanged:
             record.digest = digest
             record.etag, record.modified = answer.header("ETag"), answer.header("Last-Modified")
+            if record.left:  # the next visit is for what it says now
+                record.digest, record.etag, record.modified = b"", "", ""
         before = record.visited
         schedule.visited(record, answer.now, new=new, seconds=answer.seconds, unchanged=unchanged)
         answer.fetch.links_known()
@@ -203,6 +205,7 @@ class Sitemaps:
         visit = fetch.visit
         if visit.key in self.store:
             self._end_visit(visit.key, fetch)
+            self._registry.resume(self.store[visit.key])
         elif (sitemap := self._refetched.pop(visit.key, None)) is not None:
             record = self.store.get(sitemap)
             if record is not None and fetch.changed is not None:
@@ -232,6 +235,7 @@ class Sitemaps:
         record = self.store.get(key)
         if record is not None:
             self._fail(key, record, time.time())
+            self._registry.resume(record)
 
     def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
         """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""

@@ -209,6 +209,33 @@ class TestDiscovery:
         assert sorted(other.paths(robots=True)) == ["/", "/1", "/robots.txt", "/s.xml"]
 
     @pytest.mark.deep
+    @pytest.mark.parametrize("spider", ["generic", "sitemap"])
+    def test_indexes_without_end(self, tmp_path: Path, spider: str) -> None:
+        """Indexes of indexes without end cost their host its budget, and no other anything; the crawl says so."""
+
+        def endless(path: str, host: str) -> Page | None:
+            if path == "/robots.txt":
+                return "Sitemap: /m.xml"
+            if path.startswith("/m"):
+                return Answer(index(*(f"{path[:-4]}-{number}.xml" for number in range(300))), headers=XML)
+            return linked("/1", "/2", "/3", title=path) if path in {"/", "/1", "/2", "/3"} else None
+
+        pages = [f"/{number}" for number in range(30)]
+        good: dict[str, Page] = {path: linked("/", title=path) for path in ("/", *pages)}
+        good |= {"/robots.txt": "Sitemap: /s.xml", "/s.xml": Answer(urlset(*pages), headers=XML)}
+        with closing(LocalWeb(endless)) as hostile, closing(LocalWeb(good, address="127.0.0.2")) as other:
+            words = [f"{'seeds' if spider == 'generic' else 'domains'}={hostile.root},{other.root}"]
+            words += ["sitemaps=1"] if spider == "generic" else []
+            given = [word for argument in words for word in ("-a", argument)]
+            done = crawl(spider, tmp_path, *given, SITECRAWL_SITEMAP_BUDGET=120)
+            asked = [path for path in hostile.paths() if path.startswith("/m")]
+            assert len(set(asked)) == 120
+            assert len(asked) <= 125
+            assert {*pages, "/s.xml"} <= set(other.paths())
+            assert spider == "sitemap" or {"/1", "/2", "/3"} <= set(hostile.paths())
+        assert "The crawl finished: nothing is left to fetch" in done.stderr + done.stdout
+        assert "sitemaps left out" in done.stderr + done.stdout
+
     def test_spam(self, tmp_path: Path) -> None:
         """URLs of other hosts are dropped and counted, unless their robots.txt names the sitemap."""
         site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml", "/1": linked(title="1")}

@@ -289,6 +289,136 @@ class TestDiscovery:
         play({"/0.xml": index("/1.xml", "/2.xml", "/3.xml"), **tree, **deeper}, story)
 
 
+class Endless(dict[str, Answer]):
+    """A site in which every sitemap of which nothing else is known is an index of 100 more."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        if path in self or not path.startswith("/m"):
+            return super().get(path, default)
+        return index(*(f"{path.removesuffix('.xml')}-{number}.xml" for number in range(100)))
+
+
+@pytest.fixture
+def few_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitecrawl.sitemap.first_visits.FREE", 4)
+
+
+def sitemaps_of(asked: list[str]) -> list[str]:
+    return [path for path in asked if path.endswith(".xml")]
+
+
+PAGES = [f"/p{number}" for number in range(10)]
+
+
+@pytest.mark.usefixtures("few_are_free")
+class TestFirstVisits:
+    def test_endless_indexes(self, play: Play) -> None:
+        """Indexes without end and without a page cost the budget of a day; what is left out is counted."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.sitemaps._discovery.search([parse(ROOT)])
+            asked = sitemaps_of(await crawl.run())
+            assert len(set(asked)) == 20
+            assert len(asked) <= 20 + 20 // 3  # what names more than there is room for is asked for again
+            assert max(path.count("-") for path in asked) == 1  # the least nested first
+            assert crawl.stat("left_out") == crawl.record("/m.xml").left + sum(
+                record.left for _, record in crawl.sitemaps.store.items() if record.how == How.INDEX
+            )
+            assert crawl.stat("left_out") > 80
+            assert 600 < crawl.record("/m.xml").next_visit - time.time() <= 86_400
+
+        play(Endless({"/robots.txt": robots("/m.xml")}), story, SITECRAWL_SITEMAP_BUDGET=20)
+
+    def test_after_the_pages(self, play: Play) -> None:
+        """Sitemaps of a site that owes some come after its pages."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run()
+            last = max(asked.index(path) for path in PAGES)
+            assert len(sitemaps_of(asked[:last])) <= 2 * 4
+            assert len(set(sitemaps_of(asked))) == 40
+
+        robots_txt = robots("/m.xml", "/m0.xml")
+        site = Endless({"/robots.txt": robots_txt, "/": page(*PAGES), "/m0.xml": urlset(*PAGES[:1])})
+        site |= {path: page() for path in PAGES}
+
+        async def with_links(crawl: Crawl) -> None:
+            links = [Link(ROOT + path, "a.example", key=crawl.key(path)) for path in PAGES]
+            crawl.runtime.frontier.add(links, depth=1, referrer=crawl.key("/"))
+            await story(crawl)
+
+        play(site, with_links, SITECRAWL_SITEMAP_BUDGET=40)
+
+    def test_a_big_site(self, play: Play) -> None:
+        """Sitemaps that list pages pay for others: all of them come, whatever the budget, and indexes few times."""
+        maps = [f"/{number}.xml" for number in range(90)]
+        pages = {path: [f"{path}/{number}" for number in range(3)] for path in maps}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run(most=1000)
+            assert set(maps) | {page for some in pages.values() for page in some} <= set(asked)
+            assert asked.count("/i.xml") <= 6
+            assert len(sitemaps_of(asked)) == 90 + asked.count("/i.xml")
+            assert crawl.stat("left_out") == crawl.record("/i.xml").left == 0
+
+        site = {"/robots.txt": robots("/i.xml"), "/i.xml": index(*maps)}
+        play(site | {path: urlset(*pages[path]) for path in maps}, story, SITECRAWL_SITEMAP_BUDGET=10)
+
+    def test_many_lines_of_robots(self, play: Play) -> None:
+        """A robots.txt has the same budget, also for sitemaps on other hosts."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run()
+            assert sum("/s.xml" in path for path in asked) == 20
+            assert crawl.stat("left_out") == crawl.record("/robots.txt").left == 980
+
+        lines = robots(*(f"http://{number}.example/s.xml" for number in range(1000)))
+        play({"/robots.txt": lines}, story, SITECRAWL_SITEMAP_BUDGET=20)
+
+    def test_bad_lines_beside_good_ones(self, play: Play) -> None:
+        """Where a good index pays, its sitemaps come first."""
+        maps = [f"/{number}.xml" for number in range(30)]
+        site = Endless({"/robots.txt": robots("/m.xml", "/i.xml"), "/i.xml": index(*maps)})
+        site |= {path: urlset(f"{path}/1", f"{path}/2") for path in maps}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run(most=1000)
+            assert set(maps) <= set(asked)
+            bad = {path for path in sitemaps_of(asked) if path.startswith("/m")}
+            assert len(bad) <= 20 + 60
+
+        play(site, story, SITECRAWL_SITEMAP_BUDGET=20)
+
+    def test_what_a_person_names(self, play: Play) -> None:
+        """A person's own sitemaps are all asked for."""
+        maps = [f"/{number}.xml" for number in range(30)]
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(*maps)
+            assert sitemaps_of(await crawl.run()) == maps
+
+        play({path: urlset() for path in maps}, story, SITECRAWL_SITEMAP_BUDGET=5)
+
+    def test_after_a_stop(self, tmp_path: Path) -> None:
+        """A crawl that is resumed has what is left of its budget, and of what indexes within indexes may name."""
+        site = Endless({"/robots.txt": robots("/m.xml")})
+        found: set[str] = set()
+
+        async def run(most: int) -> None:
+            with opened(tmp_path, site, SITECRAWL_SITEMAP_BUDGET=20) as crawl:
+                crawl.search()
+                found.update(sitemaps_of(await crawl.run(most)))
+                crawl.runtime.checkpoints.save()
+
+        for most in (5, 10, 100, 100):
+            asyncio.run(run(most))
+        assert len(found) == 20
+
+
 class TestExpects:
     def test_it_is_a_question(self, play: Play) -> None:
         """Asking whether a response is a sitemap's changes nothing, whatever the answer."""
