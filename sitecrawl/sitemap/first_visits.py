@@ -97,6 +97,10 @@ class FirstVisits:
         else:
             site.sources[noted.nesting].pop(key, None)
 
+    def passed_on(self, key: bytes) -> None:
+        """Another worker reads the sitemap: nobody here waits for it."""
+        self._sites[self._noted[key].site].unread.discard(key)
+
     def resumed(self, key: bytes, record: SitemapRecord) -> None:
         """A source is asked for again: others wait for what it names."""
         self._sites[record.site].unread.add(key)

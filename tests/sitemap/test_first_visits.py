@@ -72,6 +72,15 @@ def test_lots() -> None:
     assert (visits.room(HOST, 1e9), visits.owes(HOST)) == (5000 - FREE, False)
 
 
+def test_sitemaps_of_another_worker() -> None:
+    """They count, and nobody waits for them."""
+    visits = FirstVisits(500)
+    for number in range(FREE):
+        visits.note(key(number), named(number, 1e9))
+        visits.passed_on(key(number))
+    assert (visits.room(HOST, 1e9), visits.owes(HOST)) == (FREE, True)
+
+
 def test_no_budget() -> None:
     """Without a budget a site has its first lot."""
     visits = FirstVisits(0)

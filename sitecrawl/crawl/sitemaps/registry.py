@@ -80,6 +80,8 @@ class Registry:
             return None
         record = SitemapRecord(url.href, url.host, kind, how, parent, sorted(set(vouchers)), time.time())
         self.store.put(key, record)
+        if not self.runtime.has(url.host):
+            self.store.first_visits.passed_on(key)
         self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
 
