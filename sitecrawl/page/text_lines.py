@@ -29,6 +29,8 @@ _BREAKS: Final = _names(
 )
 _PARTS: Final = _names("audio button canvas embed iframe img input object svg td th video")
 """What stands between words without ending a line."""
+_OPAQUE: Final = UNSEEN | TEXT_ONLY
+_NEVER_HIDES: Final = VOID | _OPAQUE
 _KEEPS_LINES: Final = frozenset({"pre", "listing", "textarea", "xmp"})
 _MAY_HIDE = re.compile("hidden|display", re.IGNORECASE)
 _DISPLAY_NONE = re.compile(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
@@ -78,8 +80,11 @@ class _Builder:
         self._pieces.append((text, number))
 
     def end(self) -> None:
-        if any(not text.isspace() for text, _ in self._pieces):
-            self.ended.append(Line(self._pieces))
+        pieces = self._pieces
+        if not pieces:
+            return
+        if not pieces[0][0].isspace() or any(not text.isspace() for text, _ in pieces):
+            self.ended.append(Line(pieces))
         self._pieces = []
 
     def taken(self) -> list[Line]:
@@ -129,13 +134,17 @@ class _Reader:
             return
         builder = self._builder
         number = self._number_at(start)
-        first, *others = self._html[start:end].split("\n")
-        builder.add(unescape(first), number)
+        text = self._html[start:end]
+        if "\n" not in text:
+            builder.add(_unescaped(text), number)
+            return
+        first, *others = text.split("\n")
+        builder.add(_unescaped(first), number)
         for text in others:
             number += 1
             if self._preformatted:
                 builder.end()
-            builder.add(("" if self._preformatted else "\n") + unescape(text), number)
+            builder.add(("" if self._preformatted else "\n") + _unescaped(text), number)
 
     def _number_at(self, position: int) -> int:
         self._number += self._html.count("\n", self._counted, position)
@@ -152,10 +161,10 @@ class _Reader:
             return match.end()
         if self._hidden is not None:
             self._nest(self._hidden, name)
-        if self._hidden is None and name not in VOID | UNSEEN | TEXT_ONLY and _is_hidden(match["attributes"]):
+        if self._hidden is None and name not in _NEVER_HIDES and _is_hidden(match["attributes"]):
             self._hidden = _Hidden(name)
         self._part(name)
-        if name in UNSEEN | TEXT_ONLY:
+        if name in _OPAQUE:
             return self._opaque(name, match.end())
         self._preformatted += name in _KEEPS_LINES
         return match.end()
@@ -190,6 +199,10 @@ class _Reader:
             self._preformatted -= name in _KEEPS_LINES
             self._builder.end()
         return end
+
+
+def _unescaped(text: str) -> str:
+    return unescape(text) if "&" in text else text
 
 
 def _is_hidden(attributes: str) -> bool:
