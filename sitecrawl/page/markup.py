@@ -45,6 +45,8 @@ _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
 TEXT_KEPT: Final = 200
 """Characters of a link's text, or of a title."""
+MOST_ATTRIBUTES: Final = 1000
+"""Of a tag, where there is no tree. Each is kept."""
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
 
 
@@ -149,7 +151,8 @@ HAS_TREE: Final = native is not None and native.use_lexbor(lexbor.__file__)
 _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >]*+))"""
 _ATTRIBUTE = rf"(=?+[^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+(=)[\t\n\f\r ]*+{_VALUE})?+"
 _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
-_ATTRIBUTES = re.compile(_ATTRIBUTE)
+ATTRIBUTE: Final = re.compile(rf"[\t\n\f\r /]*+{_ATTRIBUTE}")
+"""One of them, with what stands before it; without a name at the end."""
 ATTRIBUTES: Final = rf"(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+"
 """What stands in a tag behind its name, as a pattern."""
 MARKUP: Final = re.compile(
@@ -215,10 +218,17 @@ def end_of_content(html: str, tag: str, start: int) -> int:
 def attributes_of(text: str) -> dict[str, str | None]:
     """The attributes that stand in a tag: names in lower case, None for one without value."""
     values: dict[str, str | None] = {}
-    for name, equals, double, single, bare in _ATTRIBUTES.findall(text):
+    for match in ATTRIBUTE.finditer(text):
+        name, equals, double, single, bare = match.groups()
         if name:
-            values.setdefault(name.lower(), unescape(double or single or bare) if equals else None)
+            values.setdefault(name.lower(), _decoded(double or single or bare or "") if equals else None)
+            if len(values) == MOST_ATTRIBUTES:
+                break
     return values
+
+
+def _decoded(value: str) -> str:
+    return unescape(value) if "&" in value else value
 
 
 def _text(html: str, tag: str, start: int, content_end: int) -> str:

@@ -125,3 +125,10 @@ def test_text() -> None:
     (element,) = elements(b"<a href=/x>" + b" \n word" * 1000, 10).found
     assert element.text.startswith("word word")
     assert len(element.text) == 200
+
+
+def test_attributes_without_a_tree() -> None:
+    """What begins with `=` is a name, as in a tree; of a tag's attributes the first thousand are kept."""
+    assert markup.attributes_of(" = href=/x") == {"=": None, "href": "/x"}
+    many = markup.attributes_of("".join(f" a{number}=&lt;" for number in range(2000)))
+    assert (len(many), many["a999"]) == (markup.MOST_ATTRIBUTES, "<")
