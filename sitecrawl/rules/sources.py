@@ -22,6 +22,7 @@ from parsel.csstranslator import HTMLTranslator
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
+from sitecrawl.page.lean import lean
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.rules.jsonld import PATH, LinkedData
@@ -35,7 +36,7 @@ _URL_SECONDS: Final = 0.05
 
 _TRANSLATOR = HTMLTranslator()
 _NOTHING = etree.HTML("<html></html>")
-_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+(?:>|\Z)", re.DOTALL | re.IGNORECASE)
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[.*?(?:\]|\Z))?+[^>]*+>?+", re.DOTALL | re.IGNORECASE)
 _LITERAL = re.compile(r"""'[^']*+'|"[^"]*+\"""")
 _PREFIX = re.compile(r"([A-Za-z_][\w.-]*+):(?=[\w*])")
 _CALL = re.compile(r"([A-Za-z_][\w.-]*+)\s*+\(")
@@ -68,7 +69,7 @@ class PageText:
     def root(self) -> Any:
         """The page's tree; None for what is neither HTML nor XML."""
         if self.content_type in HTML:
-            return Selector(text=as_html(self.text, self.content_type), type="html").root
+            return Selector(text=lean(as_html(self.text, self.content_type)), type="html").root
         if self.content_type.endswith("xml"):
             return Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
         return None

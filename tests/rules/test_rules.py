@@ -323,3 +323,17 @@ def test_aliases_that_multiply(tmp_path: Path) -> None:
     path.write_text(f"rules:\n  - {{name: a, fields: {{{fields}}}}}\n")
     with pytest.raises(OptionError, match="too much in this file"):
         read_rules(path)
+
+
+@pytest.mark.parametrize("end", ["", "]", "]x", "]x>"])
+def test_a_declaration_without_end(end: str) -> None:
+    """Looking for the end of each anew would not end today."""
+    page = PageText("http://a.example/", "<a>b</a>" + "<!DOCTYPE[" * 800_000 + end, "text/xml")
+    assert page.root.text == "b"
+
+
+def test_a_tag_with_too_many_attributes() -> None:
+    """A tree of all of them would take an hour; the first have their values."""
+    html = "<p" + "".join(f" a{number}={number}" for number in range(500_000)) + ">x"
+    (found,) = PageText("http://a.example/", html).root.iter("p")
+    assert (found.get("a999"), found.get("a1000"), found.text) == ("999", None, "x")
