@@ -45,7 +45,7 @@ class _Trial(SiteSpider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         page = self.page(response)
         self.tried = 200 <= page.status < 300
-        text = PageText(page.url, page.text, page.content_type)
+        text = PageText(page.url, self.runtime.reading.text(page), page.content_type)
         self.lines = list(told(Extraction(self._rules, text), page))
         yield from ()
 

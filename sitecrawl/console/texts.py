@@ -13,6 +13,7 @@ from sitecrawl.documents.document import NOT_INSTALLED
 from sitecrawl.export.pages import Pages
 from sitecrawl.export.text import finds_main_text
 from sitecrawl.isolation.documents import LIMITS, IsolatedDocuments
+from sitecrawl.page.budget import DEFAULT
 from sitecrawl.pagestore.workers import Reader
 
 
@@ -43,6 +44,9 @@ def lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
         yield f"{counted(others.total(), 'document')} no text: {reasons}"
     if pages.cut:
         yield f"{counted(pages.cut, 'document')} more text than the {LIMITS.characters:,} characters that were read"
+    if pages.shortened:
+        most = f"the {DEFAULT.max_size:,} bytes or {DEFAULT.max_elements:,} elements that were read"
+        yield f"{counted(pages.shortened, 'page')} more than {most}"
 
 
 def counted(number: int, what: str) -> str:

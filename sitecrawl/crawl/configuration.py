@@ -27,6 +27,7 @@ from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
 from sitecrawl.isolation.parsers import ParserOptions
+from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
@@ -228,6 +229,16 @@ def page(settings: BaseSettings) -> PageOptions:
             max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
             max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
         ),
+        budget=budget(settings),
+    )
+
+
+def budget(settings: BaseSettings) -> Budget:
+    """How much of a page is read, whoever reads it."""
+    size, elements = limits.READ_SIZE, limits.READ_ELEMENTS
+    return Budget(
+        max_size=settings.getint(size.setting, size.default) or limits.NO_LIMIT,
+        max_elements=settings.getint(elements.setting, elements.default) or limits.NO_LIMIT,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from scrapy.http import Response, TextResponse
 
+from sitecrawl.page.budget import within
 from sitecrawl.page.charset import of_body
 from sitecrawl.page.media_type import declared_type
 
@@ -21,5 +22,5 @@ def text_of(response: Response) -> str:
 
 
 def in_its_charset(response: TextResponse) -> TextResponse:
-    """The same answer, for selectors and `text`."""
-    return response.replace(encoding=charset_of(response))
+    """The same answer, as far as pages are read, for selectors and `text`."""
+    return response.replace(body=within(response.body), encoding=charset_of(response))

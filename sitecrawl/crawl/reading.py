@@ -24,6 +24,8 @@ from sitecrawl.isolation.content import DIGEST_SIZE, text_digest
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.isolation.pool import NoParser, Quarantined
+from sitecrawl.page import budget
+from sitecrawl.page.beginning import is_markup
 from sitecrawl.page.items import Headers, PageItem, pairs
 from sitecrawl.page.links import PageOptions, read_page, unread_page
 
@@ -101,6 +103,13 @@ class PageReading:
         if met is not None:
             met.update(reading.met)
         return reading.page
+
+    def text(self, page: PageItem) -> str:
+        """The text of `page`, as far as it is read. If its links were not read, what is beyond is counted here."""
+        limit = None if is_markup(page.content_type) else budget.exceeded(page.body, self._options.budget)
+        if limit is not None:
+            self._stats.inc_value(limit.stat)
+        return budget.text_within(page, self._options.budget)
 
     def text_digest(self, page: PageItem) -> bytes:
         """Of what a reader sees of `page`; of its bytes where that cannot be had."""

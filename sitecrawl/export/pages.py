@@ -23,6 +23,7 @@ from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
 from sitecrawl.export.text import text_of
+from sitecrawl.page.budget import exceeded
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
@@ -133,6 +134,7 @@ class ExportedPage:
         self._source.has_asked_for_text |= self.capture.content_type in HTML
         if self.document is not None:
             return clean_text(self.document.text)
+        self._source.shortened += self.capture.charset is not None and exceeded(self.shown.body) is not None
         charset = self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
         return text_of(self.shown.body, self.capture.content_type, charset)
 
@@ -223,6 +225,8 @@ class Pages:
         """Whether the text of a page of HTML was wanted."""
         self.cut = 0
         """Documents so far that have more text than was read."""
+        self.shortened = 0
+        """Pages so far that are longer than pages are read."""
 
     @cached_property
     def importance(self) -> Importance:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from sitecrawl.page.budget import within
 from sitecrawl.page.charset import without_bom
 from sitecrawl.page.markup import too_much
 from sitecrawl.page.media_type import HTML
@@ -20,16 +21,14 @@ from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.pagestore.capture import clean_text
 
-_MAX_BODY: Final = 50_000_000
-"""Bytes beyond which nobody reads a body as a text."""
 _LEAST_SHARE: Final = 0.25
 
 
 def text_of(body: bytes, content_type: str, charset: str | None) -> str | None:
-    """The main text of a page of HTML, all of another text, None of what is no text."""
-    if charset is None or len(body) > _MAX_BODY:
+    """The main text of a page of HTML, all of another text, as far as pages are read; None of what is no text."""
+    if charset is None:
         return None
-    text = as_html(without_bom(body).decode(charset, "replace"), content_type)
+    text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)
     if content_type not in HTML:
         return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
     find = _main_text()

@@ -12,8 +12,9 @@ from typing import Final
 
 from sitecrawl.base.limits import Limit
 from sitecrawl.isolation.facts import Reading
+from sitecrawl.page.beginning import html_of
 from sitecrawl.page.items import Headers
-from sitecrawl.page.links import PageOptions, html_of, read_page
+from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.markup import elements
 from sitecrawl.page.media_type import HTML
 
@@ -29,5 +30,5 @@ def read(url: str, body: bytes, headers: Headers, options: PageOptions) -> Readi
 def text_digest(content_type: str, body: bytes, options: PageOptions) -> bytes:
     """Of what a reader sees of a page: a token in the markup that is new each time is no change."""
     is_html = content_type in HTML
-    text = elements(html_of(body, content_type, None), 1, options.tree).text if is_html else ""
+    text = elements(html_of(body, content_type, None, options.budget), 1, options.tree).text if is_html else ""
     return blake2b(text.encode("utf-8", "replace") or body, digest_size=DIGEST_SIZE).digest()

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH, Limit
+from sitecrawl.base.limits import (
+    LINKS,
+    READ_ELEMENTS,
+    READ_SIZE,
+    REQUISITES,
+    SCHEMES,
+    TREE_ELEMENTS,
+    TREE_SIZE,
+    URL_LENGTH,
+    Limit,
+)
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.language import is_language
@@ -22,7 +32,8 @@ from sitecrawl.page.media_type import is_media_type
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
-_MET: Final = {limit.stat: limit for limit in (LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)}
+_OF_PAGES: Final = (LINKS, READ_ELEMENTS, READ_SIZE, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)
+_MET: Final = {limit.stat: limit for limit in _OF_PAGES}
 """The limits that a page can go beyond."""
 _HEADER_LINKS: Final = 1 << 20
 """Links that headers can add to those of the markup: more than bytes of headers are let in."""

@@ -10,6 +10,7 @@ from sitecrawl.isolation.content import read, text_digest
 from sitecrawl.isolation.facts import facts_of
 from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.page import charset
+from sitecrawl.page.budget import Budget
 from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
@@ -49,7 +50,7 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
 
 
 def options_of(given: dict[str, Any]) -> PageOptions:
-    return PageOptions(**{**given, "tree": TreeOptions(**given["tree"])})
+    return PageOptions(**{**given, "tree": TreeOptions(**given["tree"]), "budget": Budget(**given["budget"])})
 
 
 def rehearse(options: PageOptions) -> None:

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
+from sitecrawl.page.budget import within
 from sitecrawl.page.markup import tags
 
 DEFAULT: Final = "windows-1252"
@@ -159,7 +160,7 @@ def _late(body: bytes) -> str | None:
     """What the first `<meta>` says that declares anything, wherever it stands."""
     if b"charset" not in body.lower():
         return None
-    metas = tags(body.decode("latin-1"), lambda tag, _attributes: tag == "meta")
+    metas = tags(within(body).decode("latin-1"), lambda tag, _attributes: tag == "meta")
     return next(filter(None, (_of_meta(meta.attributes) for meta in metas)), None)
 
 

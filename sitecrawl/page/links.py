@@ -18,8 +18,10 @@ from typing import Final, Protocol
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, Limit
 from sitecrawl.compiled import native
-from sitecrawl.page import charset, requisites, xhtml
+from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
+from sitecrawl.page.beginning import html_of, is_markup
+from sitecrawl.page.budget import Budget
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.page.language import declared_language
@@ -53,6 +55,7 @@ class PageOptions:
     ftp: bool = False
     """Whether links to FTP servers are links."""
     tree: TreeOptions = DEFAULT
+    budget: Budget = budget.DEFAULT
 
 
 class PageReader(Protocol):
@@ -239,9 +242,11 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
 
 
 def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> Elements:
-    if page.content_type not in media.HTML and page.content_type not in xhtml.TYPES:
+    if not is_markup(page.content_type):
         return Elements([], cut=False, no_tree=None, text="")
-    body = html_of(page.body, page.content_type, page.charset)
+    body = html_of(page.body, page.content_type, page.charset, options.budget)
+    if (limit := budget.exceeded(page.body, options.budget)) is not None:
+        met[limit] += 1
     found = elements(body, options.max_links, options.tree, parts=options.max_requisites > 0)
     if b"srcdoc" in body:
         found = found._replace(found=_with_frames(found.found, options)[: options.max_links])
@@ -251,15 +256,6 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) ->
         met[found.no_tree] += 1
     page.text_hash = simhash(found.text) if found.text else None
     return found
-
-
-def html_of(body: bytes, content_type: str, name: str | None) -> bytes:
-    """A page in the charset `name` as HTML in UTF-8."""
-    body = charset.without_bom(body)
-    if name in {"utf-8", None} and content_type not in xhtml.TYPES:
-        return body
-    text = xhtml.as_html(body.decode(name or "utf-8", "replace"), content_type)
-    return text.encode("utf-8", "replace")
 
 
 def _with_frames(found: Iterable[Element], options: PageOptions, depth: int = 0) -> list[Element]:

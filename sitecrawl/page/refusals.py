@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.budget import within
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse
 
@@ -223,6 +224,7 @@ def _counts(mark: BodyMark, body: bytes, text: bytes) -> bool:
 
 def visible(body: bytes) -> bytes:
     """The text of an HTML page that a reader sees before any script has run, with single spaces, title left out."""
+    body = within(body)
     lowered, pieces, at = body.lower(), [], 0
     while (tag := _TAG.search(body, at)) is not None:
         pieces.append(body[at : tag.start()])

@@ -54,12 +54,12 @@ class Keyword:
         if not self._folded:
             raise OptionError("The keyword is empty: say what to look for")
 
-    def find(self, page: PageItem) -> Found | None:
-        """The first place in `page`, if it is text at all."""
+    def find(self, page: PageItem, text: str) -> Found | None:
+        """The first place in `page`, of which `text` is read, if it is text at all."""
         if page.charset is None:
             return None
         lines = html_lines if page.content_type in media.HTML else plain_lines
-        for line in lines(as_html(page.text, page.content_type)):
+        for line in lines(as_html(text, page.content_type)):
             if self._folded in folded(line.text):
                 return self._found(page, line)
         return None

@@ -18,6 +18,7 @@ from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page import charset
+from sitecrawl.page.beginning import html_of
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
@@ -82,11 +83,8 @@ def in_robots(body: bytes, url: str) -> list[Url]:
 
 def on_page(body: bytes, page: PageItem) -> list[Url]:
     """What `page`, whose whole body is `body`, links to as a site map or a feed of its site, each once."""
-    body = charset.without_bom(body)
-    if page.charset not in {"utf-8", None}:
-        body = body.decode(page.charset or "", "replace").encode("utf-8", "replace")
     found: dict[str, Url] = {}
-    for element in elements(body, _MAX_ELEMENTS).found:
+    for element in elements(html_of(body, page.content_type, page.charset), _MAX_ELEMENTS).found:
         href = element.attributes.get("href")
         if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, page.base)):
             found.setdefault(url.href, url)

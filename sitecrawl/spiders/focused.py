@@ -16,6 +16,7 @@ from sitecrawl.base.extras import how_to_install
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
+from sitecrawl.page.budget import within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
@@ -113,7 +114,7 @@ class FocusedSpider(SiteSpider):
             for link in page.links:
                 link.priority = response.request.priority if response.request is not None else 0
             return page
-        text = _text(page.text, page.content_type)
+        text = _text(self.runtime.reading.text(page), page.content_type)
         if (example := response.meta.get(_EXAMPLE)) is not None:
             self._learn(example, text)
         relevance = self.focus.page(page.url, text)
@@ -206,6 +207,7 @@ def _text_of_file(path: Path) -> str:
     kind = media.actual_type(media.MediaType("", None), body)
     if kind not in media.HTML and kind != "text/plain":
         raise OptionError(f"The example {path} is {kind}: HTML and plain text can be read")
+    body = within(body)
     default = charset.of_body(body, None, default="utf-8", prescan=kind in media.HTML)
     return _text(body.decode(default, "replace"), kind)
 

@@ -47,3 +47,12 @@ def test_what_is_lacking(
     monkeypatch.setattr(texts, "finds_main_text", lambda: finds)
     pages.has_asked_for_text, pages.cut = True, cut
     assert list(texts.lacking(unread, pages)) == lines
+
+
+def test_long_pages(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> None:
+    """How many pages are longer than what is read of one."""
+    monkeypatch.setattr(texts, "finds_main_text", lambda: True)
+    pages.shortened = 2
+    assert list(texts.lacking({}, pages)) == [
+        "2 pages have more than the 16,777,216 bytes or 500,000 elements that were read"
+    ]

@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 
+from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 from sitecrawl.export import text
 from sitecrawl.export.text import every_line, text_of
 
@@ -58,3 +59,10 @@ def test_other_texts() -> None:
     """They are as they came, with the line ends of Unix and without what no database takes."""
     assert text_of(b"\xef\xbb\xbfa\r\nb\x00\xff", "text/plain", "utf-8") == "a\nb\ufffd\ufffd"
     assert text_of(b"\x89PNG", "image/png", None) is None
+
+
+def test_no_more_than_is_read_of_a_page() -> None:
+    """The text ends where the links of a page would, whatever the type."""
+    body = b"&amp;" * (READ_ELEMENTS.default + 1)
+    assert text_of(body, "text/html", "utf-8") == "&" * READ_ELEMENTS.default
+    assert text_of(b"x" * (READ_SIZE.default + 1), "text/plain", "utf-8") == "x" * READ_SIZE.default

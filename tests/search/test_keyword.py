@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page.items import PageItem
-from sitecrawl.search.keyword import MAX_LENGTH, SHOWN, Keyword, folded
+from sitecrawl.search.keyword import MAX_LENGTH, SHOWN, Found, Keyword, folded
 
 
 def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:
     data = body.encode(charset or "utf-8")
     return PageItem("http://a.example/", 200, 0.0, 1, charset=charset, content_type=content_type, body=data)
+
+
+def find(keyword: str, where: PageItem) -> Found | None:
+    return Keyword(keyword).find(where, where.text)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def page(body: str, charset: str | None = "utf-8", content_type: str = "text/htm
 )
 def test_found(keyword: str, text: str) -> None:
     """Tags, entities, case, composition, ligatures and soft hyphens do not hide it."""
-    found = Keyword(keyword).find(page(f"<p>before</p>\n<p>{text}</p>"))
+    found = find(keyword, page(f"<p>before</p>\n<p>{text}</p>"))
     assert found is not None
     assert found.line == 2
     assert found.depth == 2
@@ -59,27 +63,27 @@ def test_found(keyword: str, text: str) -> None:
 )
 def test_not_found(keyword: str, text: str) -> None:
     """What a reader does not see, or sees apart, is not there."""
-    assert Keyword(keyword).find(page(text)) is None
+    assert find(keyword, page(text)) is None
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16le", "windows-1251", "koi8-r", "iso-8859-5", "gb18030"])
 def test_any_charset(charset: str) -> None:
     """The page's encoding does not matter."""
     word = "\u0441\u0430\u0439\u0442"  # "site" in Russian
-    assert Keyword(word.upper()).find(page(f"<p>{word[:2]}<b>{word[2:]}</b></p>", charset)) is not None
+    assert find(word.upper(), page(f"<p>{word[:2]}<b>{word[2:]}</b></p>", charset)) is not None
 
 
 def test_text_and_no_text() -> None:
     """Plain text is text, with its tags; a picture is none."""
-    found = Keyword("<b>").find(page("one\ntwo <b>", content_type="text/plain"))
+    found = find("<b>", page("one\ntwo <b>", content_type="text/plain"))
     assert found is not None
     assert (found.line, found.text) == (2, "two <b>")
-    assert Keyword("b").find(page("bbb", None, "image/png")) is None
+    assert find("b", page("bbb", None, "image/png")) is None
 
 
 def test_a_long_line_is_cut_around_the_keyword() -> None:
     """What is shown has the keyword in its midst, and dots where it was cut."""
-    found = Keyword("needle").find(page("word " * 5000 + "the need<b>le</b>, " + "word " * 5000))
+    found = find("needle", page("word " * 5000 + "the need<b>le</b>, " + "word " * 5000))
     assert found is not None
     assert "the needle, word" in found.text
     assert found.text.startswith("…")
@@ -104,7 +108,7 @@ def test_what_is_in_a_text_is_found(before: str, keyword: str, after: str) -> No
     if folded(keyword) not in folded(whole):  # marks around it may have joined it
         return
     body = whole.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    found = Keyword(keyword[:100]).find(page(body, content_type="text/plain"))
+    found = find(keyword[:100], page(body, content_type="text/plain"))
     assert found is None or 1 <= found.line <= len(body.splitlines()) + 1
 
 
