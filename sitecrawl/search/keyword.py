@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page import media_type as media
@@ -27,6 +27,11 @@ SHOWN: Final = 200
 
 # Unicode's property Default_Ignorable_Code_Point, as far as it occurs in texts.
 _UNSEEN = re.compile("[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+
+_MOST_MARKS: Final = 30
+"""Combining marks in a row: UAX #15, section 13, has no text with more."""
+_COMBINING: Final = "".join(char for char in map(chr, range(0x300, 0x1F000)) if combining(normalize("NFKD", char)[0]))
+_MARKS = re.compile(f"[{_COMBINING}]{{{_MOST_MARKS + 1},}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,16 @@ class Keyword:
         return Found(page.url, line.number_at(start), _around(text, start, end), page.depth + 1, self.text)
 
 
+def _few_marks(text: str) -> str:
+    """Of marks in a row no more than any text has: to put n of them in order takes Python n * n steps."""
+    return _MARKS.sub(lambda marks: marks[0][:_MOST_MARKS], text)
+
+
 def folded(text: str) -> str:
     """What two texts that a reader takes for the same have in common."""
     if text.isascii():
         return " ".join(text.lower().split())
-    seen = normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    seen = normalize("NFKC", _few_marks(_UNSEEN.sub("", text))).casefold()
     return " ".join(normalize("NFKC", seen).split())
 
 

@@ -116,3 +116,10 @@ def test_what_is_in_a_text_is_found(before: str, keyword: str, after: str) -> No
 def test_folding_twice_is_folding_once(text: str) -> None:
     """So it does not matter which of the two texts was folded before."""
     assert folded(folded(text)) == folded(text)
+
+
+def test_marks_without_end() -> None:
+    """Of combining marks in a row no more count than a text can have: each is put in order among all others."""
+    assert folded("a" + "\u0301" * 500_000 + "\u0323" * 500_000) == folded("a" + "\u0301" * 30)
+    assert len(folded("a" + "\u0f73" * 500_000)) == 61  # each becomes two
+    assert folded("e\u0323\u0301" * 3) == folded("\u1eb9\u0301" * 3)
