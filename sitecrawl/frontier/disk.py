@@ -333,7 +333,7 @@ class DiskFrontier:
         self.forms.compared(visit, record, found.original)
         section = self.url_states.host_of(record).sections[record.section]
         visit.text_hash = text_hash or 0
-        visit.news.is_new = found.verdict is Verdict.NEW
+        visit.news.is_new |= found.verdict is Verdict.NEW
         visit.news.same = section.says_the_same(visit.text_hash)
         return found.verdict
 

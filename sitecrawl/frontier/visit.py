@@ -26,7 +26,7 @@ class News:
         self.led = False
         """Whether it brought a new URL outside of its own circle."""
         self.is_new = False
-        """Whether nobody had its content, be it worth having or not."""
+        """Whether nobody had its content, be it worth having or not. A visit that comes again does not say."""
         self.same = False
         """Whether it says nearly the same as one of the last pages of its section."""
         self.leads = 0.0
@@ -73,6 +73,7 @@ class Visit:
         self.request = request
         """The rest of a request that is more than a GET."""
         self.news = News()
+        self.news.is_new = self.again
         self.text_hash = 0
         """The SimHash of the page's text, 0 while there is none."""
         self.status = 0

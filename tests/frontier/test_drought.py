@@ -79,6 +79,20 @@ def test_poor_and_finite(bench: Bench) -> None:
     assert len(bench.surf(links_of, is_good=lambda address: address.endswith("00"))) == pages
 
 
+def test_pages_that_are_visited_again(bench: Bench) -> None:
+    """Nights on which nothing has changed are no drought."""
+    names = [f"p/{n}" for n in range(20)]
+    bench.add(*names)
+    bench.surf(lambda address: [])
+    for name in names:
+        bench.frontier.again(url(name).key)
+    while (visit := bench.frontier.next()) is not None:
+        assert visit.news.is_new
+        bench.finish(visit, good=False)
+        names.pop()
+    assert not names
+
+
 @pytest.mark.parametrize("says", [True, False])
 def test_a_large_tree(bench: Bench, *, says: bool) -> None:
     """Of a tree, whose links are all new, all comes in where nobody had its contents, be they worth having or not."""
