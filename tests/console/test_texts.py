@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 from sitecrawl.console import texts
 from sitecrawl.documents.document import NOT_INSTALLED
 from sitecrawl.export.pages import Pages
@@ -54,5 +55,5 @@ def test_long_pages(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> None:
     monkeypatch.setattr(texts, "finds_main_text", lambda: True)
     pages.shortened = 2
     assert list(texts.lacking({}, pages)) == [
-        "2 pages have more than the 16,777,216 bytes or 500,000 elements that were read"
+        f"2 pages have more than the {READ_SIZE.default:,} bytes or {READ_ELEMENTS.default:,} elements that were read"
     ]

@@ -158,6 +158,7 @@ def test_failed_tests_blame_the_rule_that_is_trusted_least():
     assert (learner.learnt[young].evidence.failed, learner.learnt[old].evidence.failed) == (1, 0)
 
 
+@pytest.mark.deep
 def test_keys_by_the_million_stay_bounded():
     """Keys without end, each with pages that repeat: rules, samples and recent URLs stay within their bounds."""
     learner = Learner()
