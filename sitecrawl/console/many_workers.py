@@ -34,7 +34,7 @@ from sitecrawl.console.summary import CrawlTotals
 from sitecrawl.console.team import Team
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK, Left, finish_reason
+from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK, Left
 from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.workers import stores_of
 
@@ -190,7 +190,7 @@ class ManyWorkers:
             resume=how_to_resume(self.job, self.directory) if totals.queued or not finished else None,
         )
         say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
-        return told.has_pages_fetched, finished and finish_reason(left) == HELD_BACK
+        return told.has_pages_fetched, told.reason == HELD_BACK
 
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:

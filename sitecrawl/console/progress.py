@@ -251,6 +251,7 @@ class Progress:
         traffic = Traffic.read(self._stats.get_stats())
         told = Summary(
             ending=ending(reason) if self._runtime is None else ending_of(self._runtime, reason),
+            reason=reason,
             seconds=time.monotonic() - self._started,
             traffic=traffic,
             hosts=self._errors.hosts,

@@ -93,9 +93,12 @@ def summary_of(by_worker: Mapping[str, Share], left: Left, fetched: int) -> Summ
     reason, one = reason_of(shares), shares[0]
     full = 0 < one.max_pages <= fetched
     left = replace(left, full=full, max_depth=one.max_depth)
+    if reason in BY_ITSELF:
+        reason = finish_reason(left)
     pages, others = sum(share.pages for share in shares), sum(share.others for share in shares)
     return Summary(
-        ending=ending(finish_reason(left) if reason in BY_ITSELF else reason, left),
+        ending=ending(reason, left),
+        reason=reason,
         seconds=max(share.seconds for share in shares),
         traffic=traffic_of(shares),
         hosts=sum((Counter(share.hosts) for share in shares), Counter()),

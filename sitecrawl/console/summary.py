@@ -50,6 +50,8 @@ class Summary:
     ending: str
     seconds: float
     traffic: Traffic
+    reason: str = ""
+    """Why it ended: Scrapy's finish reason."""
     hosts: Counter[str] = field(default_factory=Counter)
     """Errors by host."""
     totals: CrawlTotals | None = None

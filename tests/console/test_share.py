@@ -13,6 +13,8 @@ from sitecrawl.crawl.ending import Left
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.frontier.left import HeldBack
+from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.seen.figures import SeenFigures
 
 STATS = {"downloader/response_status_count/200": 3, "downloader/response_bytes": 500, "start_time": object()}
@@ -64,6 +66,14 @@ def test_why_it_ended() -> None:
     both = {"worker-1": share("finished"), "worker-2": share("max_pages")}
     assert "max_pages is reached, and 4 URLs wait" in summary_of(both, Left(waiting=4), 6).ending
     assert summary_of(both, Left(), 5).ending == "finished: nothing is left to fetch"
+
+
+def test_a_limit_that_stops_what_holds_something_back() -> None:
+    """All workers end for what one process would end for: the limit, though something is held back, too."""
+    both = {"worker-1": share("held_back"), "worker-2": share("max_pages")}
+    left = Left(waiting=9, held=HeldBack(Counter({Reason.GROWS: 4}), Counter({Reason.GROWS: 1})))
+    assert [summary_of(both, left, fetched).reason for fetched in (6, 5)] == ["max_pages", "held_back"]
+    assert summary_of({"worker-1": share("shutdown")}, left, 6).reason == "shutdown"
 
 
 def test_no_page() -> None:
