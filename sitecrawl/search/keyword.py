@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 from unicodedata import combining, normalize
 
@@ -30,8 +31,6 @@ _UNSEEN = re.compile("[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e
 
 _MOST_MARKS: Final = 30
 """Combining marks in a row: UAX #15, section 13, has no text with more."""
-_COMBINING: Final = "".join(char for char in map(chr, range(0x300, 0x1F000)) if combining(normalize("NFKD", char)[0]))
-_MARKS = re.compile(f"[{_COMBINING}]{{{_MOST_MARKS + 1},}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,16 @@ class Keyword:
         return Found(page.url, line.number_at(start), _around(text, start, end), page.depth + 1, self.text)
 
 
+@cache
+def _too_many_marks() -> re.Pattern[str]:
+    """More of them in a row than any text has. To look through Unicode for them takes 30 ms."""
+    marks = "".join(char for char in map(chr, range(0x300, 0x1F000)) if combining(normalize("NFKD", char)[0]))
+    return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
+
+
 def _few_marks(text: str) -> str:
     """Of marks in a row no more than any text has: to put n of them in order takes Python n * n steps."""
-    return _MARKS.sub(lambda marks: marks[0][:_MOST_MARKS], text)
+    return _too_many_marks().sub(lambda marks: marks[0][:_MOST_MARKS], text)
 
 
 def folded(text: str) -> str:
