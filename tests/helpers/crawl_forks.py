@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import failpoints
+from database_files import copied
 
 if TYPE_CHECKING:
     from rocksdict import Cache
@@ -74,7 +75,7 @@ def copy_empty_databases(folder: Path) -> None:
     make = opening.make_families
     if not (child := os.fork()):
         make(folder / "open", CRAWL, Cache(CRAWL.least_cache))
-        shutil.copytree(folder / "open", folder / "new", ignore=shutil.ignore_patterns("LOCK", "LOG*"))
+        copied(folder / "open", folder / "new")
         os._exit(0)
     os.waitpid(child, 0)
 

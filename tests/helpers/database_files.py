@@ -32,7 +32,12 @@ def _new(hash_name: str) -> Path:
     folder = Path(mkdtemp(prefix="database-"))
     atexit.register(shutil.rmtree, folder)
     with closing(Database(folder / "open", hash_name=hash_name)):
-        return shutil.copytree(folder / "open", folder / "new", ignore=shutil.ignore_patterns("LOCK", "LOG*"))
+        return copied(folder / "open", folder / "new")
+
+
+def copied(database: Path, to: Path) -> Path:
+    """The files of a database, without what belongs to the process that has it open."""
+    return shutil.copytree(database, to, ignore=shutil.ignore_patterns("LOCK", "LOG*"))
 
 
 def filled(path: Path, rows: int = 2_000) -> Path:
