@@ -26,7 +26,14 @@ from sitecrawl.crawl.exchange import exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_errors import BadAnswer, Interrupted, InWant, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_errors import (
+    BadAnswer,
+    Interrupted,
+    InWant,
+    LimitExceeded,
+    PrivateAddress,
+    TooSlow,
+)
 from sitecrawl.page.items import Exchange, Headers
 
 BUSY = frozenset({429, 503})
@@ -91,7 +98,7 @@ class CaptureMiddleware:
         if isinstance(exception, StopDownload):
             self._stopped(fetch, exception, started)
         else:
-            self._failed(fetch, exception, started)
+            self._failed(request, fetch, exception, started)
         return None
 
     def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: float | None) -> None:
@@ -101,7 +108,7 @@ class CaptureMiddleware:
             seconds = time.time() - started if started is not None else 0.0
             self._runtime.frontier.downloaded(fetch.visit, seconds)
 
-    def _failed(self, fetch: Fetch | None, exception: Exception, started: float | None) -> None:
+    def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: float | None) -> None:
         if isinstance(exception, _OF_HOSTS):
             self._runtime.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):
@@ -115,6 +122,9 @@ class CaptureMiddleware:
         seconds = time.time() - started if started is not None else 0.0
         # A host that sends too much, or something broken, has not failed: it answers.
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError | BadAnswer | ResponseDataLossError)
+        if isinstance(exception, TooSlow) and fetch.visit.host is not None and fetch.visit.host.has_answered:
+            failed = False
+            seconds = request.meta.get("download_latency", seconds)  # while it dripped the host had nothing to do
         if failed:
             self._runtime.last_failures.note(fetch.visit.url, exception)
         self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)

@@ -23,6 +23,7 @@ class Limit:
 BODY_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", "limits/body_size")
 DECODED_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", "limits/decoded_size")
 TOTAL_TIME: Final = Limit("DOWNLOAD_TIMEOUT", 60, "seconds", "limits/total_time")
+RATE: Final = Limit("SITECRAWL_MIN_RATE", 100.0, "bytes per second", "limits/rate")
 IDLE_TIME: Final = Limit("SITECRAWL_MAX_IDLE_TIME", 30.0, "seconds", "limits/idle_time")
 HEADERS: Final = Limit("SITECRAWL_MAX_HEADERS", 1000, "lines", "limits/headers")
 HEADER_SIZE: Final = Limit("SITECRAWL_MAX_HEADER_SIZE", 256 << 10, "bytes", "limits/header_size")

@@ -53,6 +53,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         max_delay=settings.getfloat("SITECRAWL_MAX_DELAY", default.max_delay),
         per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
         per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", default.per_ip),
+        in_all=settings.getint("CONCURRENT_REQUESTS"),
         failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY", default.failure_delay),
         max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
         revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),

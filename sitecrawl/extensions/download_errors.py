@@ -91,12 +91,17 @@ class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
 
 
+class TooSlow(DownloadTimeoutError):
+    """An answer that has begun, and comes more slowly than SITECRAWL_MIN_RATE."""
+
+
 BEYOND: Final[dict[Limit, type[Exception]]] = {
     limits.HEADERS: TooManyHeaders,
     limits.HEADER_SIZE: HeadersTooLarge,
     limits.CHUNKS: TooManyChunks,
     limits.PRIVATE_ADDRESS: PrivateAddress,
     limits.IDLE_TIME: IdleTimeout,
+    limits.RATE: TooSlow,
     limits.TOTAL_TIME: DownloadTimeoutError,
     limits.BODY_SIZE: DownloadCancelledError,
 }

@@ -50,7 +50,7 @@ from sitecrawl.extensions.download_errors import (
     for_scrapy,
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
-from sitecrawl.extensions.watch import Watch
+from sitecrawl.extensions.watch import FIRST, PATIENCE, Watch
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs
@@ -83,6 +83,7 @@ class DownloadHandler(BaseDownloadHandler):
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
+        self._retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
         self._hosts_told: set[str] = set()
@@ -111,7 +112,7 @@ class DownloadHandler(BaseDownloadHandler):
         is_proxied = bool(self._access.proxy_of(url.host))
         response = _Arriving(self.crawler, request, download, self._warn_size, shown, is_proxied=is_proxied)
         try:
-            with self._watch.over(download, request.url, timeout):
+            with self._watch.over(download, request.url, timeout, patience=self._patience(request)):
                 await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
             return response.made()
         except http.Enough:
@@ -129,6 +130,12 @@ class DownloadHandler(BaseDownloadHandler):
             raise self._told(url, for_scrapy(error)) from error
         finally:
             response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
+
+    def _patience(self, request: Request) -> float:
+        """For how many seconds its answer may drip."""
+        meta = request.meta
+        is_first = not (meta.get("retry_times") or meta.get("dont_retry"))
+        return FIRST if is_first and meta.get("max_retry_times", self._retries) > 0 else PATIENCE
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
         """Keep what an answer sets; gives its headers for others to see."""

@@ -109,6 +109,11 @@ class Session:
         return received + (self._data.size if self._data is not None else 0)
 
     @property
+    def arrived(self) -> int:
+        """Bytes of the file, or of the listing, that have come."""
+        return self._data.size if self._data is not None else 0
+
+    @property
     def ip(self) -> IPv4Address | IPv6Address:
         """The server's."""
         return ip_address(self._address)

@@ -1,6 +1,9 @@
-"""Ends downloads that take too long, that are silent for too long, and all of them when the crawl is to stop.
+"""Ends downloads that take too long, are silent for too long, or drip, and all of them when the crawl is to stop.
 
-Silence is looked for once a second over all downloads, which costs a page nothing.
+Both are looked for once a second over all downloads, which costs a page nothing. An answer that has begun
+*drips* while it brings fewer than SITECRAWL_MIN_RATE bytes a second. It is cut off when it has dripped for as long as
+it came well before, and at least for `PATIENCE` seconds: but for `FIRST` on a first attempt that others will follow,
+behind all else that waits for its host. So what is slow holds up hardly anything, and is asked for once more.
 """
 
 from __future__ import annotations
@@ -20,9 +23,13 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.privates import is_closing
-from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted
+from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, TooSlow
 
 _LOOK_SECONDS: Final = 1.0
+PATIENCE: Final = 15.0
+"""Seconds that an answer may drip."""
+FIRST: Final = 2.0
+"""The same where it is only put off."""
 
 
 class Watched(Protocol):
@@ -31,6 +38,11 @@ class Watched(Protocol):
     @property
     def progress(self) -> int:
         """A number that grows with every byte that comes."""
+        ...
+
+    @property
+    def arrived(self) -> int:
+        """Bytes of its answer that have come."""
         ...
 
     def end(self, error: Exception) -> None:
@@ -44,24 +56,32 @@ class Watch:
         self._crawler = crawler
         self._looked = looked
         self._max_idle = crawler.settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
+        self._min_rate = crawler.settings.getfloat(limits.RATE.setting)
         self._patience = crawler.settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
-        self._running: set[_Running] = set()
+        self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
+        self._looked_at = 0.0
+        self._running: set[Running] = set()
         self._cut_off_at = inf
         """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
-    def over(self, download: Watched, url: str, timeout: float) -> AbstractContextManager[None]:
-        """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit. Raises `Interrupted` if it is too
-        late to begin one.
+    def over(
+        self, download: Watched, url: str, timeout: float, *, patience: float = PATIENCE
+    ) -> AbstractContextManager[None]:
+        """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit; it may drip for `patience` seconds.
+        Raises `Interrupted` if it is too late to begin one.
         """
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
         if not self._looks.running:
-            self._looks.start(min(_LOOK_SECONDS, self._max_idle / 4), now=False)
-        return _Running(self._running, download, url, timeout)
+            self._looks.start(self._seconds, now=False)
+        return Running(self._running, download, url, timeout, patience)
 
     def _look(self) -> None:
         now = monotonic()
+        passed, self._looked_at = now - self._looked_at, now
+        if passed > 2 * self._seconds:
+            passed = 0.0  # it was here that nobody had time for what came
         if self._cut_off_at == inf and is_closing(self._crawler):
             self._cut_off_at = now + self._patience
         for running in list(self._running):
@@ -69,6 +89,8 @@ class Watch:
                 running.download.end(Interrupted("The crawl is being stopped"))
             elif running.silence(now) > self._max_idle:
                 running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
+            elif running.drips(passed, self._min_rate):
+                running.download.end(TooSlow(f"It came at less than {self._min_rate:g} bytes a second"))
         self._looked(asyncio.get_running_loop().time())
 
     def stop(self) -> None:
@@ -76,12 +98,15 @@ class Watch:
             self._looks.stop()
 
 
-class _Running:
+class Running:
     """A download, and when there was progress. It is among all that are `running` while it is entered."""
 
-    __slots__ = ("_alarm", "_last", "_progress", "_running", "_timeout", "_url", "download")
+    __slots__ = (
+        "_alarm", "_arrived", "_last", "_patience", "_progress", "_running", "_slow", "_timeout", "_url", "_well",
+        "download",
+    )  # fmt: skip
 
-    def __init__(self, running: set[_Running], download: Watched, url: str, timeout: float) -> None:
+    def __init__(self, running: set[Running], download: Watched, url: str, timeout: float, patience: float) -> None:
         self.download = download
         self._running = running
         self._url = url
@@ -89,6 +114,10 @@ class _Running:
         self._alarm: asyncio.TimerHandle | None = None
         self._progress = -1
         self._last = monotonic()
+        self._patience = patience
+        self._arrived = 0
+        self._well = self._slow = 0.0
+        """For how long it has come well, and dripped since then, in seconds."""
 
     def __enter__(self) -> None:
         self._running.add(self)
@@ -108,3 +137,14 @@ class _Running:
         if self.download.progress != self._progress:
             self._progress, self._last = self.download.progress, now
         return now - self._last
+
+    def drips(self, passed: float, min_rate: float) -> bool:
+        """Whether it has dripped for too long, now that so many seconds have passed since this was asked last."""
+        before, self._arrived = self._arrived, self.download.arrived
+        if not before or not passed:
+            return False
+        if self._arrived - before < passed * min_rate:
+            self._slow += passed
+            return self._slow >= max(self._patience, self._well)
+        self._well, self._slow = self._well + self._slow + passed, 0.0
+        return False

@@ -46,6 +46,8 @@ class Cause(IntEnum):
     """It waited, and scope was narrowed by hand: it waits for scope to be changed again."""
     LOGIN_PAGE = 25
     LOGOUT = 26
+    SLOW = 27
+    """An answer had begun, and hardly anything came."""
 
 
 WORDS: Final[Mapping[Cause, str]] = {
@@ -75,6 +77,7 @@ WORDS: Final[Mapping[Cause, str]] = {
     Cause.OUT_OF_SCOPE: "it is out of scope, as that was changed while the crawl ran",
     Cause.LOGIN_PAGE: "it is where the crawl logs in",
     Cause.LOGOUT: "it looks like a link that would log the crawl out",
+    Cause.SLOW: "comes too slowly",
 }
 OF_ERRORS: Final[Mapping[str, Cause]] = {
     "BadAnswer": Cause.NO_HTTP,
@@ -104,6 +107,7 @@ OF_ERRORS: Final[Mapping[str, Cause]] = {
     "ResponseNeverReceived": Cause.LOST,
     "TimeoutError": Cause.SILENT,
     "TooLargeDecoded": Cause.BOMB,
+    "TooSlow": Cause.SLOW,
     "TooManyChunks": Cause.TOO_LARGE,
     "TooManyHeaders": Cause.TOO_LARGE,
     "Unreachable": Cause.NO_ROBOTS,

@@ -24,6 +24,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.dust.evidence import State
+from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.crawl_seen import SeenKeeper
@@ -393,6 +394,8 @@ class DiskFrontier:
         self.url_states.leave(visit.key, record, host)
         record.try_again()
         record.status, record.cause = min(max(visit.status, 0), MAX_STATUS), visit.cause
+        if visit.cause == Cause.SLOW:
+            host.waste(host.sections[record.section])
         record.fetched = float(int(self._wall()))
         if self.keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done

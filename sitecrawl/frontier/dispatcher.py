@@ -379,7 +379,7 @@ class Dispatcher:
         if turn is not None and self._order.takes_turns:
             self._turns.take(host, entry, hosts=len(self._hosts))
             self._portfolio.taken(host, turn)
-        self.workbench.start(host, now, _name_in(host, visit))
+        self.workbench.start(host, now, visit)
         return visit
 
     # Hosts come back, or do not
@@ -388,7 +388,7 @@ class Dispatcher:
         """Give back the host's seat, once, after a download that took `seconds`."""
         host, visit.host = visit.host, None
         if host is not None:
-            self.workbench.finish(host, self._clock(), seconds, ip=visit.ip, name=_name_in(host, visit))
+            self.workbench.finish(host, self._clock(), seconds, visit)
 
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None, failed: bool | None, retry_after: float
@@ -446,8 +446,3 @@ class Dispatcher:
             host.revive(self._politeness)
             self._states.rewind(host)
             self.workbench.place(host, now)
-
-
-def _name_in(host: Host, visit: Visit) -> str:
-    """The name of the URL's host, if that is not the one of `host`."""
-    return name_of(visit.url) if host.is_pool else ""

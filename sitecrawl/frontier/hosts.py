@@ -43,6 +43,8 @@ class PolitenessOptions:
     """Requests under way on one host."""
     per_ip: int = 8
     """Requests under way on one IP address, over all of its hosts; 0 for no limit."""
+    in_all: int = 0
+    """Requests under way on all hosts; 0 if whoever sends them has no limit."""
     failure_delay: float = 1.0
     """Pause after a failed download, in seconds; doubled by every further failure in a row."""
     max_failures: int = 10
@@ -211,6 +213,13 @@ class Host:
         for one in self.sections.values():
             look_again(one, self.sections)
             weigh(one, kin)
+
+    def waste(self, section: Section) -> None:
+        """An attempt at `section` took its time and brought nothing: its next turns pay for that."""
+        trials, successes = section.trials, section.successes
+        section.show(good=False)
+        self.kin.learn(section, section.trials - trials, section.successes - successes)
+        weigh(section, self.kin)
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1

@@ -96,14 +96,18 @@ class Section:
 
     def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
-        kept = 1 - weight / trap_state.WINDOW
-        self.trials = self.trials * kept + weight
-        self.successes = self.successes * kept + weight * good
+        self.show(good=good, weight=weight)
         fetches = min(trap_state.WINDOW, self.fetched + 1)
         self.leads += (leads - self.leads) / fetches
         self.led += (led - self.led) / fetches
         self.fetched += 1
         self.good += good
+
+    def show(self, *, good: bool, weight: float = 1.0) -> None:
+        """An attempt at it has shown so much of what it is worth."""
+        kept = 1 - weight / trap_state.WINDOW
+        self.trials = self.trials * kept + weight
+        self.successes = self.successes * kept + weight * good
 
     def remember(self, url: bytes, *, good: bool, text_hash: int = 0) -> None:
         """The URL with the fingerprint `url` was fetched last, and was worth it or not."""

@@ -43,9 +43,9 @@ def _goes_on(visit: Visit, after: DiskFrontier, now: float) -> bool:
     if visit.host is not None:
         host = after.url_states.host_of(record)
         free_at = host.free_at
-        after.dispatcher.workbench.start(host, now)
+        visit.sit(host)
+        after.dispatcher.workbench.start(host, now, visit)
         host.free_at = free_at  # it was asked when the visit began
-        visit.host, visit.ip = host, host.ip
     return True
 
 

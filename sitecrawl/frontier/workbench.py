@@ -1,15 +1,17 @@
 """Which host may be asked now: the hosts with work, those that politeness allows first.
 
 Two heaps, as in Mercator and BUbiNG: hosts that may be asked now, by the rank of their best URL, and hosts that
-must rest, by the time at which their rest ends; besides, one heap for every IP address whose seats are all taken,
-with the hosts that only wait for it.
+must rest, by the time at which their rest ends; besides, one heap for every *room* whose seats are all taken, with
+the hosts that only wait for it. A room is an IP address, or that of all *strangers*, hosts that have never answered:
+together they have the seats that nobody else needs, and at least one in `STRANGERS` of all. So hosts that hang or
+drip by the hundred hold up no other.
 
 Invariants:
 - A host is in at most one of the heaps, through one ticket: an entry with an older ticket is void, and is dropped
   when it surfaces, or when a heap has grown to twice its size.
-- While a host waits for an IP address, all seats of the address are taken, or another of its hosts is ready that
-  comes first: each seat that is given back, and each ready host that goes without taking one or comes later than
-  before, calls the next.
+- While a host waits for a room, all of its seats are taken, or another of its hosts is ready that comes first: each
+  seat that is given back, and each ready host that goes without taking one or comes later than before, calls the
+  next. Where strangers may have more seats than before, they are called when nothing else is ready.
 """
 
 from __future__ import annotations
@@ -17,14 +19,19 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.url_states import name_of
+from sitecrawl.frontier.visit import Visit
 
 Key = TypeVar("Key", bytes, float)
 
+STRANGERS: Final = 4
 _SMALL = 1024
+_OF_STRANGERS = ""
+"""Their room."""
 
 
 class HostHeap(Generic[Key]):
@@ -78,8 +85,12 @@ class Workbench:
         self._waits = waits
         self._ready: HostHeap[bytes] = HostHeap()
         self._resting: HostHeap[float] = HostHeap()
-        self._behind_ip: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
-        self._busy_ips: Counter[str] = Counter()
+        self._behind: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
+        """By the room that they wait for."""
+        self._busy: Counter[str] = Counter()
+        """Seats that are taken, by rooms."""
+        self._known: set[bytes] = set()
+        """The keys of hosts that have answered, and want a seat now or soon."""
         self._tickets = 0
 
     def place(self, host: Host, now: float) -> None:
@@ -87,17 +98,17 @@ class Workbench:
         best = self._preference(host) if host.active < self._per_host(host) else None
         is_ready = best is not None and (self._waits or host.free_at <= now)
         key = best if is_ready or best is None else host.free_at
+        self._note(host, wants_seat=best is not None or host.active > 0, now=now)
         if key is not None and key == host.stands_at:
             return
         self._tickets += 1
         host.ticket, host.stands_at = self._tickets, key
         if isinstance(key, bytes):
             self._ready.push(key, host)
-            self._call_next(host.ip, key)
-            return
-        if key is not None:
+        elif key is not None:
             self._resting.push(key, host)
-        self._call_next(host.ip)
+        for room in _rooms_of(host):
+            self._call_next(room, key if isinstance(key, bytes) else None)
 
     def rests(self, host: Host, now: float) -> bool:
         """Whether `host` rests: what waits there is looked at when it wakes, so more of it changes nothing."""
@@ -111,13 +122,14 @@ class Workbench:
                 preference, host = first
                 if host.free_at > now:
                     return None
-                if host.ip is None or self._has_seat(host.ip):
+                full = next((room for room in _rooms_of(host) if not self._has_seat(room)), None)
+                if full is None:
                     return host
                 self._ready.drop()
-                self._behind_ip[host.ip].push(preference, host)
+                self._behind[full].push(preference, host)
                 host.stands_at = None
-            for ip in list(self._behind_ip):  # a host that was called may have left memory before it took its seat
-                self._call_next(ip)
+            for room in list(self._behind):  # a host that was called may have left memory before it took its seat
+                self._call_next(room)
             if not self._ready:
                 return None
 
@@ -145,24 +157,24 @@ class Workbench:
 
     def has_seat(self, host: Host) -> bool:
         """Whether one more request to `host` may be under way, once it has rested."""
-        return host.active < self._per_host(host) and (host.ip is None or self._has_seat(host.ip))
+        return host.active < self._per_host(host) and all(map(self._has_seat, _rooms_of(host)))
 
-    def start(self, host: Host, now: float, name: str = "") -> None:
-        """A request to `host` begins; `name` is that of its URL's host, where `host` is a pool."""
-        host.start(now, self._terms.of(name or host.name).politeness)
-        if host.ip is not None:
-            self._busy_ips[host.ip] += 1
+    def start(self, host: Host, now: float, visit: Visit) -> None:
+        """The request of `visit` to `host` begins."""
+        host.start(now, self._terms.of(_name_in(host, visit)).politeness)
+        for room in _rooms_of_visit(visit):
+            self._busy[room] += 1
         self.place(host, now)
 
-    def finish(self, host: Host, now: float, seconds: float, *, ip: str | None, name: str = "") -> None:
-        """A request to `host`, which took `seconds` and was counted for the address `ip`, has ended."""
-        host.finish(now, seconds, self._terms.of(name or host.name).politeness)
+    def finish(self, host: Host, now: float, seconds: float, visit: Visit) -> None:
+        """It has ended, and took `seconds`."""
+        host.finish(now, seconds, self._terms.of(_name_in(host, visit)).politeness)
         self.place(host, now)
-        if ip is not None:
-            self._busy_ips[ip] -= 1
-            if self._busy_ips[ip] <= 0:
-                del self._busy_ips[ip]
-            self._call_next(ip)
+        for room in _rooms_of_visit(visit):
+            self._busy[room] -= 1
+            if self._busy[room] <= 0:
+                del self._busy[room]
+            self._call_next(room)
 
     def _wake(self, now: float) -> None:
         while (first := self._resting.peek()) is not None and first[0] <= now:
@@ -172,17 +184,47 @@ class Workbench:
     def _per_host(self, host: Host) -> int:
         return self._terms.of(host.name).politeness.per_host
 
-    def _has_seat(self, ip: str) -> bool:
-        limit = self._terms.crawl.politeness.per_ip
-        return limit == 0 or self._busy_ips[ip] < limit
+    def _note(self, host: Host, *, wants_seat: bool, now: float) -> None:
+        """Of a host that rests for longer than politeness asks for none is kept."""
+        is_soon = host.free_at - now <= self._terms.crawl.politeness.max_delay
+        if wants_seat and is_soon and host.has_answered:
+            self._known.add(host.key)
+        else:
+            self._known.discard(host.key)
 
-    def _call_next(self, ip: str | None, before: bytes | None = None) -> None:
-        """Make the first host that waits for `ip` ready, if there is a seat, and it comes `before` one that is."""
-        if ip is None or ip not in self._behind_ip or not self._has_seat(ip):
+    def _has_seat(self, room: str) -> bool:
+        options = self._terms.crawl.politeness
+        if room == _OF_STRANGERS:
+            spare = options.in_all - len(self._known) * options.per_host
+            limit = options.in_all and max(spare, options.in_all // STRANGERS, 1)
+        else:
+            limit = options.per_ip
+        return limit == 0 or self._busy[room] < limit
+
+    def _call_next(self, room: str, before: bytes | None = None) -> None:
+        """Make the first host that waits for `room` ready, if there is a seat, and it comes `before` one that is."""
+        if room not in self._behind or not self._has_seat(room):
             return
-        first = self._behind_ip[ip].peek()
+        first = self._behind[room].peek()
         if first is None:
-            del self._behind_ip[ip]
+            del self._behind[room]
         elif before is None or first[0] < before:
-            self._behind_ip[ip].drop()
+            self._behind[room].drop()
             self._ready.push(*first)
+
+
+def _rooms_of(host: Host) -> tuple[str, ...]:
+    """Those in which a request to `host` would take a seat."""
+    of_ip = () if host.ip is None else (host.ip,)
+    return of_ip if host.has_answered else (*of_ip, _OF_STRANGERS)
+
+
+def _rooms_of_visit(visit: Visit) -> tuple[str, ...]:
+    """Those in which it has one."""
+    of_ip = () if visit.ip is None else (visit.ip,)
+    return (*of_ip, _OF_STRANGERS) if visit.is_of_stranger else of_ip
+
+
+def _name_in(host: Host, visit: Visit) -> str:
+    """The name of the URL's host, also where `host` is a pool."""
+    return name_of(visit.url) if host.is_pool else host.name

@@ -222,6 +222,11 @@ class Download:
         """A number that grows with every byte that comes."""
         return self.connection.received if self.connection is not None else -1
 
+    @property
+    def arrived(self) -> int:
+        """Bytes of the response that have come."""
+        return self.reader.received if self.reader is not None else 0
+
     async def run(
         self,
         *,

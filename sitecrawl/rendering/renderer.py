@@ -131,6 +131,10 @@ class _Rendering:
     def progress(self) -> int:
         return next(self._looks)
 
+    @property
+    def arrived(self) -> int:
+        return 0  # a page may do nothing, too
+
     def end(self, error: Exception) -> None:
         if self._error is None and self._task is not None:
             self._error = error

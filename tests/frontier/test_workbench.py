@@ -139,7 +139,7 @@ def test_a_host_that_moves(bench):
     crawl.finish(crawl.take("1"), ip="10.0.0.2")
     for name, ip in (("2", "10.0.0.2"), ("x", IP)):
         assert crawl.take(name).ip == ip
-    assert crawl.frontier.dispatcher.workbench._busy_ips == {"10.0.0.2": 1, IP: 1}
+    assert crawl.frontier.dispatcher.workbench._busy == {"10.0.0.2": 1, IP: 1}
 
 
 @pytest.mark.parametrize("order", ["bfs", "dfs"])
@@ -251,3 +251,50 @@ def test_a_host_that_stood_for_a_url_that_has_gone(tmp_path, ips):
     crawl.section_of("a1").queue.discard(record.rank + url("a1").key)
     crawl.take("b1")
     crawl.database.close()
+
+
+class TestStrangers:
+    """Hosts that have never answered may hang: they never have all seats, where somebody else needs some."""
+
+    @pytest.fixture
+    def crawl(self, bench) -> Bench:
+        """Eight seats in all, and twenty strangers with two URLs each."""
+        crawl = bench(in_all=8, per_host=1)
+        for n in range(20):
+            crawl.add("a", "b", host=f"s{n}.example", depth=1)
+        return crawl
+
+    @pytest.mark.parametrize(("known", "seats"), [(0, 8), (1, 7), (5, 3), (6, 2), (30, 2)])
+    def test_their_part(self, crawl, known, seats):
+        """They have the seats that hosts that have answered do not need, and at least a quarter."""
+        hosts = [f"k{n}.example" for n in range(known)]
+        for host in hosts:
+            crawl.add("first", host=host)
+        for host in hosts:
+            crawl.finish(crawl.take("first"))
+            crawl.add("next", host=host, depth=9)
+        asked = hosts_of(take_all(crawl))
+        assert sum(host.startswith("s") for host in asked) == seats
+        assert sum(host.startswith("k") for host in asked) == known
+
+    def test_each_has_its_turn(self, crawl):
+        """Each seat that is given back goes to the next; who has answered is no stranger any more."""
+        crawl.add("first", host="k.example")
+        crawl.finish(crawl.take("first"))
+        crawl.add("next", host="k.example", depth=9)
+        visits, served = take_all(crawl), 0
+        while visits:
+            visit = visits.pop(0)
+            crawl.finish(visit)
+            served += 1
+            visits += take_all(crawl)
+        assert served == 41
+        assert not crawl.frontier.dispatcher.workbench._busy
+
+    def test_who_rests_for_long_keeps_no_seat(self, crawl):
+        crawl.add("first", host="k.example")
+        visit = crawl.take("first")
+        crawl.frontier.downloaded(visit, 0.0, retry_after=600.0)
+        crawl.finish(visit)
+        crawl.add("next", host="k.example", depth=9)
+        assert len(take_all(crawl)) == 8

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from frontier_helpers import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section
@@ -148,3 +150,29 @@ def test_only_pages_that_led_on_are_paid():
     items.trials = items.successes = 1000.0
     look_again(index, host.sections)
     assert index.leads == pytest.approx(0.5, abs=0.01)
+
+
+def test_attempts_that_are_wasted():
+    """What takes its time and brings nothing is worth less at once; a fetch is counted when it has ended."""
+    host, (slow, quick) = host_of("/slow/*", "/p/*")
+    for section in (slow, quick):
+        learn(host, section, 3, 0)
+    before = slow.worth, slow.fetched, slow.good
+    for _ in range(3):
+        host.waste(slow)
+    assert slow.worth < before[0] / 10
+    assert (slow.fetched, slow.good) == before[1:]
+    assert slow.worth < quick.worth / 10
+
+
+@pytest.mark.parametrize(("cause", "is_less"), [(Cause.SLOW, True), (Cause.SILENT, False)])
+def test_an_answer_that_drips_is_wasted(tmp_path, cause, is_less):
+    """A URL that is put back for its slowness tells of its section; for another reason it does not."""
+    crawl = Bench(tmp_path / "db")
+    crawl.add("slow", "other")
+    visit = crawl.take("slow")
+    section = crawl.section_of("slow")
+    visit.cause = cause
+    crawl.frontier.retry(visit, priority=-1, request=None)
+    assert (section.trials > 0) is is_less
+    crawl.database.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import socket
 import sqlite3
 import subprocess
 from collections import Counter
@@ -229,6 +230,7 @@ ELSEWHERE = (
     limits.ROBOTS_RULES,
     limits.ROBOTS_WORK,
     limits.COOKIES,
+    limits.RATE,
     limits.FTP_ENTRIES,
     limits.REQUISITES,
     limits.RENDER_TIME,
@@ -238,8 +240,8 @@ ELSEWHERE = (
     limits.PARSE_TIME,
     limits.PARSE_MEMORY,
 )
-"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, `test_too_many_rules_of_a_robots_txt`, and
-tests/spiders/test_extract.py,
+"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, `test_too_many_rules_of_a_robots_txt`,
+`test_what_drips_is_put_off`, and tests/spiders/test_extract.py,
 test_requisites.py, tests/extensions/test_ftp_handler.py and tests/rendering/test_hostile_pages.py, meet them."""
 
 
@@ -279,6 +281,30 @@ def test_too_many_rules_of_a_robots_txt(tmp_path: Path) -> None:
     stats = stats_of(done.stderr)
     assert stats[limits.ROBOTS_RULES.stat] == 1
     assert stats[limits.ROBOTS_WORK.stat] > 0
+
+
+def test_what_drips_is_put_off(tmp_path: Path) -> None:
+    """An answer that has begun and hardly goes on holds up no other page: it is asked for again when all others are
+    done, and its host has not failed.
+    """
+    asked: list[str] = []
+    slow = [f"/slow-{number}" for number in range(4)]
+    site = pages({"/": linking(*slow, *GOOD), **{path: whole(path.encode()) for path in [*slow, *GOOD]}})
+    drip = hostile.forever(head(), b"x", pause=0.2)
+
+    def trick(connection: socket.socket, path: str) -> None:
+        asked.append(path)
+        (drip if path in slow and asked.count(path) == 1 else site)(connection, path)
+
+    patient = {**SETTINGS, **PATIENT, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "SITECRAWL_MAX_HOST_FAILURES": 1}
+    with HostileWeb(trick, "127.0.0.93") as web:
+        found = run([web.root], tmp_path, patient)
+    assert found.code == 0, found.log
+    assert good_pages(tmp_path, web.root) == dict.fromkeys(["/", *slow, *GOOD], 1)
+    assert stats_of(found.log)[limits.RATE.stat] == len(slow)
+    again = [path in asked[:at] for at, path in enumerate(asked)]
+    assert again == sorted(again)
+    assert sorted(asked[-len(slow) :]) == sorted(slow)
 
 
 @pytest.mark.parametrize("limit", [one for one in LIMITS if one not in ELSEWHERE], ids=lambda limit: limit.stat)
