@@ -92,7 +92,9 @@ class Crawl:
         page = site.page(visit.url)
         self.frontier.downloaded(visit, 0.0)
         if page.status == 200:
-            self.frontier.judge_content(visit, page.sha1, title=page.title, text_hash=page.text_hash)
+            self.frontier.judge_content(
+                visit, page.sha1, title=page.title, text_hash=page.text_hash, sample=page.sample
+            )
             links = {link.key: link for link in map(self._link, site.links(page)) if link.key != visit.key}
             self.frontier.expand(visit, list(links.values()))
         self.frontier.done(visit, UrlState.FETCHED, status=page.status, good=bool(page.content))

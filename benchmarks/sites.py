@@ -27,6 +27,7 @@ from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
+from sitecrawl.page.shingles import shingles
 from sitecrawl.page.simhash import simhash
 
 ROOT = "http://site.example"
@@ -98,7 +99,9 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
     if good:
         frontier.expand(visit, [replay.found(ROOT + link.path, nofollow=link.nofollow) for link in page.links])
         body = f"{page.text} {page.links}".encode()
-        verdict = frontier.judge_content(visit, sha1(body), title=page.title, text_hash=simhash(page.text))
+        verdict = frontier.judge_content(
+            visit, sha1(body), title=page.title, text_hash=simhash(page.text), sample=shingles(page.text)
+        )
         good = verdict == Verdict.NEW and not page.noindex
     frontier.done(visit, UrlState.FETCHED, status=page.status, good=good)
 

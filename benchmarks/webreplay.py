@@ -154,7 +154,7 @@ class _Crawl:
     def _page(self, url: str) -> Page:
         begun = time.thread_time()
         page = self._web.page(url)
-        _ = page.sha1, page.text_hash  # a crawl takes them when it parses the page
+        _ = page.sha1, page.text_hash, page.sample  # a crawl takes them when it parses the page
         self.aside += time.thread_time() - begun
         return page
 
@@ -163,7 +163,9 @@ class _Crawl:
         good = False
         if 200 <= page.status < 300:
             self._expand(visit, page)
-            verdict = self._frontier.judge_content(visit, page.sha1, title=page.title, text_hash=page.text_hash)
+            verdict = self._frontier.judge_content(
+                visit, page.sha1, title=page.title, text_hash=page.text_hash, sample=page.sample
+            )
             repeats = verdict is not Verdict.NEW and not visit.again
             good = not repeats and not page.noindex
         elif page.location:

@@ -12,10 +12,20 @@ from typing import NamedTuple, Protocol
 from generated import Site
 
 from sitecrawl.page.items import sha1
+from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import site_of
 
+_TEXT = 8
+"""Words from which on a text is one, and no label."""
+_MADE_UP = 100
 _text_hash = lru_cache(maxsize=1 << 15)(simhash)
+
+
+@lru_cache(maxsize=1 << 15)
+def _sample(text: str) -> bytes:
+    words = text.split()
+    return shingles(text if len(words) >= _TEXT else " ".join(f"{'x'.join(words)}x{at}" for at in range(_MADE_UP)))
 
 
 class Anchor(NamedTuple):
@@ -50,6 +60,11 @@ class Page(NamedTuple):
     @property
     def text_hash(self) -> int | None:
         return _text_hash(self.text) if self.text else None
+
+    @property
+    def sample(self) -> bytes | None:
+        """Of the text of one page in a few, as in a crawl; of one that is but a label, of words made of that."""
+        return (_sample(self.text) if is_sampled(self.sha1) else None) if self.text else b""
 
     @property
     def sha1(self) -> bytes:

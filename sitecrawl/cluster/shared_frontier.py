@@ -344,10 +344,12 @@ class SharedFrontier:
         if visit.key in self.frontier.in_flight:
             self.frontier.answered(visit, failed=failed, retry_after=retry_after)
 
-    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
+    def judge_content(
+        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
+    ) -> Verdict:
         if visit.key not in self.frontier.in_flight:
             return Verdict.NEW
-        return self.frontier.judge_content(visit, sha1, title=title, text_hash=text_hash)
+        return self.frontier.judge_content(visit, sha1, title=title, text_hash=text_hash, sample=sample)
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self._is_dirty = True

@@ -60,7 +60,9 @@ class ContentSeen:
         if page is None:
             return
         title = page.title or ""
-        verdict = self._frontier.judge_content(fetch.visit, page.sha1, title=title, text_hash=page.text_hash)
+        verdict = self._frontier.judge_content(
+            fetch.visit, page.sha1, title=title, text_hash=page.text_hash, sample=page.sample
+        )
         self._counts["pages"] += 1
         if verdict is not Verdict.NEW:
             self._counts[verdict.value] += 1

@@ -197,8 +197,13 @@ class Frontier(Protocol):
         `judge_content`, as often as one likes: a frontier that compares nothing says no.
         """
 
-    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
-        """Whether the page's body or text was seen before on its host. To be asked once a visit."""
+    def judge_content(
+        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
+    ) -> Verdict:
+        """Whether the page's body or text was seen before on its host. To be asked once a visit.
+
+        `sample`: of its text (`sitecrawl.page.shingles`); empty for what has none.
+        """
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.

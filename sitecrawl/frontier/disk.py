@@ -327,14 +327,18 @@ class DiskFrontier:
     def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
         self.dispatcher.answered(visit, failed=failed, retry_after=retry_after)
 
-    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
+    def judge_content(
+        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
+    ) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""
         record = self.url_states.known(visit.key)
         found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
         self.forms.compared(visit, record, found.original)
-        section = self.url_states.host_of(record).sections[record.section]
+        host = self.url_states.host_of(record)
+        section = host.sections[record.section]
         visit.text_hash = text_hash or 0
-        visit.news.is_new |= found.verdict is Verdict.NEW
+        if not visit.again:
+            visit.news.is_new = host.drought.is_news(sample) if found.verdict is Verdict.NEW else False
         visit.news.same = section.says_the_same(visit.text_hash)
         return found.verdict
 

@@ -1,13 +1,17 @@
-"""Whether a host has dried up: a long row of its fetches brought hardly anything that nobody had.
+"""Whether a host has dried up: a long row of its fetches brought hardly anything that it had not shown.
 
 It is asked once for each row. A row is a quarter of all its fetches, and at least `ROW`: a site that begins with a
-thousand forms of one page has not dried up for that. What was counted is forgotten at a restart: then the next row
-says so.
+thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at least
+`LITTLE` of its text is new to its host (`sitecrawl.novelty`): an empty day of a calendar, a list in another order or
+a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at a
+restart: then the next row says so.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from sitecrawl.novelty.shown_text import ShownText
 
 ROW: Final = 600
 """Fetches of a row, at least."""
@@ -15,21 +19,43 @@ PART: Final = 4
 """And at least one in so many of all fetches."""
 FEW: Final = 0.01
 """The share of a row's fetches that brought something new, below which it is dry."""
+LITTLE: Final = 0.1
+"""The share of a page's text that has to be new."""
+WORDS: Final = 32
+"""And so many words: a date, a number or a name alone are no news."""
 
 
 class Drought:
-    __slots__ = ("_fetches", "_new")
+    __slots__ = ("_fetches", "_looked_at", "_new", "_text")
 
     def __init__(self) -> None:
+        self._text: ShownText | None = None
         self._fetches = 0
+        self._looked_at = 0
         self._new = 0
 
-    def ends_row(self, fetched: int, *, new: bool) -> bool | None:
-        """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None."""
+    def is_news(self, sample: bytes | None) -> bool | None:
+        """Whether a page that nobody had says something new: by a sample of its text, empty where it has none, None
+        where it was not taken. None where that cannot be said.
+        """
+        if not sample:
+            return None if sample is None else True
+        if self._text is None:
+            self._text = ShownText()
+        found = self._text.look(sample)
+        return found.share >= LITTLE and found.new >= WORDS
+
+    def ends_row(self, fetched: int, *, new: bool | None) -> bool | None:
+        """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None.
+
+        Of those that nobody has looked at, with None for `new`, it is not said.
+        """
         self._fetches += 1
-        self._new += new
+        if new is not None:
+            self._looked_at += 1
+            self._new += new
         if self._fetches < max(ROW, fetched / PART):
             return None
-        is_dry = self._new < FEW * self._fetches
-        self._fetches = self._new = 0
+        is_dry = self._new < FEW * self._looked_at
+        self._fetches = self._looked_at = self._new = 0
         return is_dry

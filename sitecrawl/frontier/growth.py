@@ -146,10 +146,13 @@ def size_of(host: Host) -> float:
 
 def is_fed(circle: Circle, section: Section) -> bool:
     """Whether traps bring all URLs of a section, and it says nothing new, like the days of a calendar."""
-    if variety(section.trap.same) * circle.choice >= FED_VARIETY:
-        return False
+    return variety(section.trap.same) * circle.choice < FED_VARIETY and is_brought(circle.host, section)
+
+
+def is_brought(host: Host, section: Section) -> bool:
+    """Whether nobody but traps brings any of a section's URLs."""
     key = section.key[-KEY_BYTES:]
-    feeders = (one for one in circle.host.sections.values() if one.trap.demoted and not one.trap.is_apart)
+    feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
     return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known
 
 

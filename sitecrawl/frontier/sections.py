@@ -68,6 +68,10 @@ class Section:
     """The share of fetches that led to any new URL outside of its circle, averaged over `WINDOW`."""
     received: float = 0.0
     """Credit that has come to its URLs along links."""
+    looked_at: int = 0
+    """Fetches of it, in its host's row, of which it was looked at whether they say something new (`drought`)."""
+    news: int = 0
+    """Of these, those that do."""
     turn: float = -1.0
     """When its next turn ends, on its host's virtual clock; a time that has passed if nothing of it waited."""
     hope: float = 1.0

@@ -40,7 +40,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.growth import BESIDES, FED_VARIETY, Circle, is_fed, size_of, variety
+from sitecrawl.frontier.growth import BESIDES, FED_VARIETY, Circle, is_brought, is_fed, size_of, variety
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.sections import Section
@@ -164,7 +164,11 @@ class TrapJudge:
         host.trap.learn(news.on_host, news.links, host.fetched, same=news.same)
         host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
         self._charge(host, section, good=good, news=news)
-        is_dry = host.drought.ends_row(host.fetched, new=good or news.is_new)
+        is_new = news.is_new if news.is_new is not None or good else False
+        if is_new is not None:
+            section.looked_at += 1
+            section.news += is_new
+        is_dry = host.drought.ends_row(host.fetched, new=is_new)
         is_changed = is_dry is not None and self._dry_up(host, is_dry=is_dry)
         if self.options.hold:
             is_changed |= self._demote(host, section)
@@ -230,18 +234,26 @@ class TrapJudge:
                 if not is_dry:
                     self.release(host, one)
                     changed = True
-            elif is_dry and self._says_nothing(one) and (trap.demoted or self._may_be_demoted(one, one.fetched)):
+            elif (
+                is_dry and self._says_nothing(host, one) and (trap.demoted or self._may_be_demoted(one, one.fetched))
+            ):
                 if trap.demoted:
                     trap.reason = Reason.DRY
                 else:
                     self._hold(host, one, Reason.DRY)
                 changed = True
+            one.looked_at = one.news = 0
         return changed
 
-    def _says_nothing(self, section: Section) -> bool:
-        """What it leads to does not count: that is of its host, and says nothing either."""
-        is_poor = section.successes < self.options.worthless * section.trials
-        return self.options.hold and is_poor and self._is_endless(section)
+    def _says_nothing(self, host: Host, section: Section) -> bool:
+        """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
+        bring has no end, either, as the days of a calendar.
+        """
+        least = self.options.worthless
+        is_poor = section.successes < least * section.trials or (
+            section.looked_at >= MEASURED and section.news < least * section.looked_at
+        )
+        return self.options.hold and is_poor and (self._is_endless(section) or is_brought(host, section))
 
     def _hold_circle(self, host: Host, circle: Circle) -> None:
         for one in circle.growing(self.options.low):

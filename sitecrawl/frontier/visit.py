@@ -25,8 +25,9 @@ class News:
         """Links to its host, new ones or not."""
         self.led = False
         """Whether it brought a new URL outside of its own circle."""
-        self.is_new = False
-        """Whether nobody had its content, be it worth having or not. A visit that comes again does not say."""
+        self.is_new: bool | None = None
+        """Whether it says what its host had not shown, be it worth having or not; None while nobody has looked at it.
+        A visit that comes again does."""
         self.same = False
         """Whether it says nearly the same as one of the last pages of its section."""
         self.leads = 0.0
@@ -70,7 +71,7 @@ class Visit:
         self.request = request
         """The rest of a request that is more than a GET."""
         self.news = News()
-        self.news.is_new = self.again
+        self.news.is_new = True if self.again else None
         self.text_hash = 0
         """The SimHash of the page's text, 0 while there is none."""
         self.status = 0

@@ -29,6 +29,7 @@ from sitecrawl.page.language import is_language
 from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
+from sitecrawl.page.shingles import MAX_BYTES, is_sample
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
@@ -63,6 +64,7 @@ def facts_of(reading: Reading) -> dict[str, Any]:
         "noindex": page.noindex,
         "nofollow": page.nofollow,
         "text_hash": page.text_hash,
+        "sample": page.sample.hex() if page.sample is not None else None,
         "links": [[link.url, link.text, link.kind, link.nofollow] for link in page.links],
         "hrefs": page.hrefs,
         "requisites": [[link.url, link.kind] for link in page.requisites],
@@ -89,6 +91,7 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
         body=body,
         text_hash=_number(facts.get("text_hash"), 1 << BITS) if facts.get("text_hash") is not None else None,
     )
+    page.says(_sample(facts.get("sample")))
     links, most = facts.get("links"), options.max_links + _HEADER_LINKS
     if not isinstance(links, list) or len(links) > most:
         raise BadAnswer("no list of links")
@@ -162,6 +165,18 @@ def _number(value: object, end: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < end:
         raise BadAnswer("no number")
     return value
+
+
+def _sample(value: object) -> bytes | None:
+    if not value:
+        return None if value is None else b""
+    try:
+        sample = bytes.fromhex(value) if isinstance(value, str) and len(value) <= 2 * MAX_BYTES else b""
+    except ValueError as error:
+        raise BadAnswer("no sample of a text") from error
+    if not is_sample(sample):
+        raise BadAnswer("no sample of a text")
+    return sample
 
 
 def _met(value: object) -> Counter[Limit]:

@@ -129,8 +129,23 @@ class Sent(NamedTuple):
     charset: str | None
 
 
+class _Sampled:
+    """What is no field of an item, and so in no feed."""
+
+    __slots__ = ("sample",)
+    sample: bytes | None
+    """Of an HTML page's text (`sitecrawl.page.shingles`), by which what it says is known again. Empty for what has no
+    text; None where it was not taken."""
+
+    def __post_init__(self) -> None:
+        self.sample = b""
+
+    def says(self, sample: bytes | None) -> None:
+        self.sample = sample
+
+
 @dataclass(slots=True)
-class PageItem:
+class PageItem(_Sampled):
     """A URL-page pair: one response that reached a spider, with the facts that were read off it.
 
     `serializer` is how Scrapy's feed exports write a field that is no plain value.

@@ -27,6 +27,7 @@ from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.page.language import declared_language
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part
+from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import BEGINNINGS, CRAWLED, MAX_URL_LENGTH, WEB, Schemes, Url, parse, path_start
 
@@ -254,7 +255,9 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) ->
         met[LINKS] += 1
     if found.no_tree is not None:
         met[found.no_tree] += 1
-    page.text_hash = simhash(found.text) if found.text else None
+    if found.text:
+        page.text_hash = simhash(found.text)
+        page.says(shingles(found.text) if is_sampled(page.body) else None)
     return found
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 import struct
 from typing import Final
+from zlib import crc32
 
 from cityhash import CityHash64
 
@@ -38,6 +39,7 @@ WIDTH: Final = 4
 MOST: Final = 512
 LEVELS: Final = 8
 UNIT_BYTES: Final = 8
+PAGES: Final = 4
 MAX_BYTES: Final = 1 + MOST * UNIT_BYTES
 _WORD: Final = re.compile(
     "[0-9a-z\u00c0-\u0dff\u0f00-\u0fff\u1080-\u177f\u1800-\u1fff\u2c00-\u2fff]+"
@@ -46,6 +48,13 @@ _WORD: Final = re.compile(
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _ALL: Final = (1 << 64) - 1
 _UNIT = struct.Struct("<II")
+
+
+def is_sampled(body: bytes) -> bool:
+    """Whether a crawl takes the sample of a page with this body: of one page in `PAGES`, by its bytes, so always or
+    never of the same page.
+    """
+    return crc32(body) % PAGES == 0
 
 
 def shingles(text: str) -> bytes:

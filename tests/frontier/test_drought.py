@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from frontier_helpers import Bench, url
 from sitecrawl.frontier.drought import FEW, PART, ROW, Drought
 from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.page.items import Link
+from sitecrawl.page.shingles import shingles
 
 
 @pytest.fixture
@@ -109,3 +110,74 @@ def test_a_large_tree(bench: Bench, *, says: bool) -> None:
         visit.news.is_new = says
         bench.finish(visit, good=False)
     assert (len(fetched) == 4000) is says
+
+
+MENU = " ".join(f"menu{n}" for n in range(300))
+
+
+def article(name: str) -> str:
+    return f"{MENU} " + " ".join(f"{name}word{n}" for n in range(60))
+
+
+def test_news() -> None:
+    """Of pages that nobody had: an article is news, the same words on another day or in another order are not."""
+    drought = Drought()
+    entries = [f"product {n} is red and costs {n} euros" for n in range(40)]
+    for n in range(8):
+        drought.is_news(shingles(article(f"a{n}")))
+    assert drought.is_news(shingles(article("another")))
+    assert drought.is_news(shingles(f"{MENU} {' '.join(entries)}"))
+    assert not drought.is_news(shingles(f"{MENU} {' '.join(entries[::-1])}"))
+    assert not any(drought.is_news(shingles(f"{article('another')} 2031 {n}")) for n in range(28))
+    assert drought.is_news(b"")  # a file
+    assert drought.is_news(None) is None
+
+
+def surf(bench: Bench, text_of: Callable[[str], str], links_of: Callable[[str], list[str]]) -> list[str]:
+    """Fetch pages with texts of their own, each of which is good, until the crawl ends; gives their names."""
+    bench.add("home")
+    fetched: list[str] = []
+    while (visit := bench.frontier.next()) is not None and len(fetched) < 20 * ROW:
+        name = visit.url.removeprefix("http://a.example/")
+        fetched.append(name)
+        bench.link(visit, *map(url, links_of(name)))
+        visit.news.is_new = bench.frontier.hosts.named("a.example").drought.is_news(shingles(text_of(name)))
+        bench.finish(visit)
+    return fetched
+
+
+def test_an_empty_calendar(bench: Bench) -> None:
+    """It has a date of its own on each page, and no end: its months are left, and with them its days."""
+    articles = [f"article/{n}" for n in range(100)]
+
+    def links_of(name: str) -> list[str]:
+        kind, *numbers = name.split("/")
+        if kind == "month":
+            month = int(numbers[0])
+            return [f"month/{month + 1}", f"month/{month - 1}", *(f"day/{month}/{day}" for day in range(1, 29))]
+        return [*articles, "month/24000"] if kind == "home" else ["home"]
+
+    def text_of(name: str) -> str:
+        return article("nothing is on") + f" {name}" if name.startswith(("month", "day")) else article(name)
+
+    fetched = surf(bench, text_of, links_of)
+    assert {*articles} < {*fetched}
+    assert len(fetched) < 6 * ROW
+    assert bench.frontier.is_finished()
+
+
+def test_what_endless_lists_lead_to(bench: Bench) -> None:
+    """Lists that go on past their end are left, and none of what they have led to."""
+    articles = 2000
+
+    def links_of(name: str) -> list[str]:
+        kind, _, number = name.partition("/")
+        if kind == "article":
+            return ["home"]
+        page = int(number or 0)
+        return [f"list/{page + 1}", *(f"article/{n}" for n in range(10 * page, 10 * page + 10) if n < articles)]
+
+    fetched = surf(bench, lambda name: MENU if name.startswith("list") else article(name), links_of)
+    assert sum(name.startswith("article") for name in fetched) == articles
+    assert len(fetched) < 3 * articles
+    assert bench.frontier.is_finished()

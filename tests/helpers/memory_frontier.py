@@ -171,7 +171,9 @@ class MemoryFrontier:
     def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
         return False
 
-    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
+    def judge_content(
+        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
+    ) -> Verdict:
         return Verdict.NEW
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
