@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from crawling import environment
-from forks import start
+from forks import Server, start
 from localweb import LocalWeb, linked
 from silence import silent
 from waiting import PATIENCE
@@ -55,3 +55,33 @@ def test_two_at_once(tmp_path: Path) -> None:
         assert other.poll() is None
         other.kill()
         assert other.wait(PATIENCE) == -signal.SIGKILL
+
+
+ENDS = "import sys; sys.exit('It has no more to say')"
+BEGINS = "import os; input(); print(f'[{os.getpid()}, null]', flush=True); "
+
+
+def test_a_server_that_ends_is_not_waited_for(tmp_path: Path) -> None:
+    """Whoever orders something of it is told its last words, and so is whoever comes after that."""
+    server = _server(tmp_path, ENDS)
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="It has no more to say"):
+            server.start([])
+    server.close()
+
+
+@pytest.mark.parametrize("end", [ENDS, "print('It has no more to say', flush=True); input()"], ids=["ends", "raves"])
+def test_a_fork_of_a_server_that_ends_is_not_waited_for(tmp_path: Path, end: str) -> None:
+    """Nobody will say how it ends."""
+    server = _server(tmp_path, BEGINS + end)
+    fork = server.start([])
+    with pytest.raises(AssertionError, match="It has no more to say"):
+        fork.wait(PATIENCE)
+    assert fork.poll() is None
+    server.close()
+
+
+def _server(folder: Path, program: str) -> Server:
+    path = folder / "server.py"
+    path.write_text(program)
+    return Server(path)
