@@ -6,8 +6,8 @@ Reads a JSON array from each line: the command's words, its environment, the fol
 its output and its errors go. `KeywordHunter` in the place of a command is the program of that name. Many run at once.
 Says `[pid, null]` when one has begun, and `[pid, code]` when it has ended. `forks` has the other side.
 
-What takes a third of such a command's time is done once: its database is a copy of an empty one, which is in FOLDER,
-and what packages are installed is read by this process.
+What takes half of such a command's time is done once: its database is a copy of an empty one, which is in FOLDER,
+and what Python, Scrapy and the product find out once and remember, this process has found out.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ import pkgutil
 import select
 import shutil
 import signal
+import ssl
 import sys
 import threading
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -40,9 +42,19 @@ if TYPE_CHECKING:
 IMPORTED = (
     "middlewares",
     "pipelines",
+    "scrapy.cmdline",
     "scrapy.commands",
+    "scrapy.core.downloader.handlers.datauri",
+    "scrapy.core.downloader.handlers.file",
+    "scrapy.core.downloader.handlers.s3",
     "scrapy.downloadermiddlewares",
+    "scrapy.extensions.corestats",
+    "scrapy.extensions.logcount",
+    "scrapy.extensions.memdebug",
+    "scrapy.extensions.memusage",
+    "scrapy.extensions.throttle",
     "scrapy.spidermiddlewares",
+    "scrapy.utils.engine",
     "sitecrawl.commands",
     "sitecrawl.console",
     "sitecrawl.dashboard",
@@ -50,10 +62,17 @@ IMPORTED = (
     "sitecrawl.scheduler",
     "sitecrawl.spiders",
     "sitecrawl.webhooks",
+    "uvloop",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
 LATER = frozenset({"sitecrawl.extensions.ftp_client", "sitecrawl.extensions.ftp_session"})
 """Modules that take the reactor, so that a crawl has to have chosen it."""
+
+
+def remember_packages() -> None:
+    """What packages are installed is read once. Who imports these functions after this gets those that remember."""
+    metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment]
+    metadata.version = cache(metadata.version)
 
 
 def import_everything() -> None:
@@ -63,6 +82,34 @@ def import_everything() -> None:
             if found.name not in LATER:
                 importlib.import_module(found.name)
     assert "twisted.internet.reactor" not in sys.modules, "a crawl chooses its reactor itself"
+
+
+def remember() -> None:
+    """Find out what is found out once and remembered: which classes are of a kind, which regular expressions there
+    are, which names are public suffixes, what packages are installed.
+    """
+    from scrapy.cmdline import execute
+    from scrapy.utils.versions import get_versions
+
+    from sitecrawl.console.entry_points import commands_are_here
+    from sitecrawl.urls import public_suffix
+
+    with redirect_stdout(StringIO()), suppress(SystemExit):
+        execute(["scrapy", "settings", "--get", "BOT_NAME"])
+    del sys.modules["sitecrawl.settings"]  # it asks the environment, and a crawl has its own
+    get_versions()
+    commands_are_here()
+    public_suffix.rules()
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def expect_little() -> None:
+    """Bloom filters of crawls begin with room for few URLs: one for a million has megabytes, which are filled with
+    zeros, written and synced. More URLs than that get a layer more.
+    """
+    from sitecrawl.addon import SETTINGS
+
+    SETTINGS["SITECRAWL_SEEN_CAPACITY"] = 1_000
 
 
 def copy_empty_databases(folder: Path) -> None:
@@ -91,8 +138,10 @@ def copy_empty_databases(folder: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     sys.path[0] = str(Path.cwd())
+    remember_packages()
     import_everything()
-    metadata.entry_points = cache(metadata.entry_points)  # type: ignore[assignment]
+    remember()
+    expect_little()
     copy_empty_databases(folder)
     gc.freeze()  # what a fork does not look at, it does not copy
     serve()
