@@ -7,7 +7,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-import psycopg
 from waiting import PATIENCE, until
 
 NOBODY = 65534
@@ -47,6 +46,8 @@ class Postgres:
         until(self._answers, lambda: f"PostgreSQL: {(self.directory / 'log').read_text()}")
 
     def _answers(self) -> bool:
+        import psycopg  # takes a quarter of a second, and most who import this never start it
+
         try:
             psycopg.connect(self.dsn).close()
         except psycopg.OperationalError:
