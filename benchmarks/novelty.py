@@ -54,7 +54,7 @@ def by_kind(site: str, found: Iterable[Page]) -> None:
         versions[page.version] = [a + b for a, b in zip(versions[page.version], (1, count, novelty.new), strict=True)]
     words["404"] = 19 * len(MISSING.split())
     kinds["404"] = [shown.look(shingles(MISSING)) for _ in range(20)][1:]
-    print(f"\n{site}: {sum(map(len, shown.pack())):,} bytes")
+    print(f"\n{site}: {shown.size:,} bytes")
     for kind, novelties in kinds.items():
         new = sum(one.new for one in novelties)
         print(f"  {kind:8} {len(novelties):5,} pages: {spread(novelties)}; {new:9,} new of {words[kind]:,} words")

@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 from alone import pytest_configure  # noqa: F401 - pytest takes the hook from here
+from database_files import begin_as_copies, new_database
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
@@ -103,3 +104,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are named by their argument: packed ones hold the time, and workers must name a test alike to run it."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _databases_are_copies() -> None:
+    """To make one takes longer than most tests do."""
+    begin_as_copies(new_database)

@@ -23,18 +23,13 @@ no such table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
 Invariants: a text that was looked at brings no new word when it is looked at again, nor do its parts of six words and
 more in another order, in texts that are not so short that more of their words are sampled; the sizes of sample and
 tables bound what a look costs.
-
-Packed it is a head with the votes, and each layer by itself: one that is full changes no more.
 """
 
 from __future__ import annotations
 
-import struct
 from array import array
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sitecrawl.base.errors import CorruptFile
 from sitecrawl.novelty.tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
 from sitecrawl.page.shingles import LEVELS, SCALE, UNIT_BYTES
 
@@ -57,7 +52,6 @@ SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 MAX_ENTRIES: Final = 2_048
 """`SPARE` times as many as a sample has words."""
-_HEAD = struct.Struct(">BI")
 _HALVES: Final = bytes(vote // 2 for vote in range(256))
 
 
@@ -100,6 +94,11 @@ class ShownText:
         """Sampled words with a lower one are not looked at."""
         return max(len(self._layers) - FULL_LAYERS, 0)
 
+    @property
+    def size(self) -> int:
+        """Bytes of its tables."""
+        return len(self._votes) + sum(map(len, self._layers))
+
     def _add(self, units: bytes) -> None:
         while units:
             if not self._room:
@@ -138,28 +137,6 @@ class ShownText:
                 place = places[is_upper]
                 self._votes[place : place + VOTE_BYTES] = bucket[at : at + VOTE_BYTES]
                 places[is_upper] += VOTE_BYTES
-
-    def pack(self) -> list[bytes]:
-        """The head with the votes, then the layers, the newest last."""
-        return [_HEAD.pack(self._pages, self._room) + self._votes, *map(bytes, self._layers)]
-
-    @classmethod
-    def unpack(cls, parts: Sequence[bytes]) -> ShownText:
-        """Raises `CorruptFile` for what no `pack` gave."""
-        shown = cls()
-        try:
-            head, layers = parts[0], parts[1:]
-            shown._pages, room = _HEAD.unpack_from(head)
-            shown._votes = bytearray(head[_HEAD.size :])
-            for layer in layers[:MAX_LAYERS]:
-                shown._grow()
-                shown._layers[-1][:] = layer
-        except (struct.error, IndexError) as error:
-            raise CorruptFile(f"What a host has shown, in {len(parts)} parts, cannot be read: {error}") from error
-        if list(map(len, layers)) != [_room_of(at) * WORD_BYTES for at in range(len(layers))]:
-            raise CorruptFile(f"The {len(layers)} layers of what a host has shown are not as long as such layers are")
-        shown._room = min(room, shown._room)
-        return shown
 
 
 def _room_of(layer: int) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from database_files import put_away
 from frontier_helpers import RUDE, Bench, all_credit, check_sections, url
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -102,7 +103,7 @@ class FrontierMachine(RuleBasedStateMachine):
             delay=delay, delay_factor=0, per_host=per_host, per_ip=per_ip, failure_delay=0.5, max_failures=0
         )
         options = FrontierOptions(max_depth, max_pages, lambda_policy=lambda_policy, traps=traps)
-        self.bench = Bench(self.path, order, politeness, options)
+        self.bench = Bench(self.path / "db", order, politeness, options)
         self.model = Model()
         self.committed = Model()
         self.visits: dict[bytes, Visit] = {}
@@ -357,7 +358,7 @@ class FrontierMachine(RuleBasedStateMachine):
         try:
             self.drain()
         finally:
-            self.bench.database.close()
+            put_away(self.bench.database)
             self.patch.stop()
             shutil.rmtree(self.path)
 
@@ -397,7 +398,7 @@ def bench(tmp_path):
         return benches[-1]
 
     yield make
-    benches.pop().database.close()
+    put_away(benches.pop().database)
 
 
 def test_a_url_that_a_page_links_to_twice(bench):

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.drought import FEW, PART, ROW, Drought
@@ -19,7 +20,7 @@ from sitecrawl.page.shingles import shingles
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
-    made.database.close()
+    put_away(made.database)
 
 
 def rows(fetches: int, every: int) -> list[tuple[int, bool]]:

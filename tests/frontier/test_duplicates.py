@@ -8,7 +8,7 @@ import hashlib
 import random
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.duplicates import FIRST, MAX_CANDIDATES, ContentIndex, Verdict, text_keys
@@ -61,7 +61,7 @@ class Crawl:
 def crawl(tmp_path):
     crawl = Crawl(tmp_path / "db")
     yield crawl
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 @pytest.mark.parametrize("host", [A, B])

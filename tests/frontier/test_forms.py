@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from database_files import put_away
 from form_sites import LINKS, Site, begin, learner, name_of, number, rules, stored
 from frontier_helpers import Bench, all_credit, check_sections, stored_records, url
 
@@ -63,7 +64,7 @@ SITES = [in_query, in_path, asp, in_segment, printable, sorted_lists, index]
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
-    made.database.close()
+    put_away(made.database)
 
 
 @pytest.mark.parametrize("make", SITES)
@@ -222,7 +223,7 @@ def test_where_nothing_is_learnt(tmp_path, order, options):
     begin(bench, site)
     site.crawl(bench)
     assert bench.frontier.counts.queued == bench.frontier.joined == 0
-    bench.database.close()
+    put_away(bench.database)
 
 
 def test_resumed_without_rules(bench):
@@ -251,7 +252,7 @@ def test_without_holding_traps(tmp_path):
     assert bench.frontier.joined > 0
     bench.restart()
     assert bench.frontier.joined > 0
-    bench.database.close()
+    put_away(bench.database)
 
 
 def test_a_person_sets_a_rules_section_free(bench):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import combinations, count, groupby
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.growth import BESIDES, LEAST_FETCHES, WAITING, Circle, is_fed, size_of, variety
@@ -191,7 +192,7 @@ def bench(tmp_path):
         return made[0]
 
     yield make
-    made[0].database.close()
+    put_away(made[0].database)
 
 
 def host_named(crawl: Bench, name: str = "a.example") -> Host:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.crawldir.database import Database
@@ -20,7 +21,7 @@ ROWS = 50
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path / "db", "aopic")
     yield bench
-    bench.database.close()
+    put_away(bench.database)
 
 
 def blocked(bench: Bench, *, whole: bool = False) -> HeldSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from database_files import put_away
 from frontier_helpers import RUDE, Bench, check_sections, url
 
 from sitecrawl.frontier.causes import Cause
@@ -27,7 +28,7 @@ def bench(tmp_path):
         return made[0]
 
     yield make
-    made[0].database.close()
+    put_away(made[0].database)
 
 
 def times_of(crawl: Bench) -> dict[str, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -22,7 +23,7 @@ def bench(tmp_path):
         return made[0]
 
     yield make
-    made[0].database.close()
+    put_away(made[0].database)
 
 
 def test_a_host_without_delay_is_never_idle(bench):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.left import held_back, last_fetches
@@ -19,7 +20,7 @@ GOOD = 60
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path / "db", "aopic")
     yield bench
-    bench.database.close()
+    put_away(bench.database)
 
 
 def maze(address: str) -> Iterable[Link]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, all_credit, digest, url
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ def crawl(tmp_path, request):
     bench = Bench(tmp_path / "db", "aopic", options=FrontierOptions(lambda_policy=request.param))
     yield bench
     assert all_credit_is_there(bench)
-    bench.database.close()
+    put_away(bench.database)
 
 
 def all_credit_is_there(bench: Bench) -> bool:
@@ -174,7 +175,7 @@ def test_any_links(steps):
         assert all_credit_is_there(crawl)
         graph = crawl.frontier.link_credit.graph._edges
         assert dict(flat(graph)) == pytest.approx(dict(flat(edges)))
-        crawl.database.close()
+        put_away(crawl.database)
 
 
 def flat(edges):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ def sites_of(folder: Path, sizes: Sequence[int]) -> Iterator[Database]:
     try:
         yield database
     finally:
-        database.close()
+        put_away(database)
 
 
 def sites(part: Sequence[Row]) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from database_files import put_away
 from form_sites import Site, begin, name_of, number, rules, stored
 from frontier_helpers import Bench, check_sections
 
@@ -20,7 +21,7 @@ PAGES = 240
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
-    made.database.close()
+    put_away(made.database)
 
 
 def keys(name: str) -> dict[str, str]:

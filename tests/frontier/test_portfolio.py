@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, digest, url
 
 from sitecrawl.frontier.hosts import Host
@@ -26,7 +27,7 @@ SITES = range(6)
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
-    made.database.close()
+    put_away(made.database)
 
 
 class Tree:

@@ -6,7 +6,7 @@ from bisect import insort
 from itertools import count
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,7 +29,7 @@ ENTRIES = st.binary(min_size=2, max_size=2)
 def database(tmp_path):
     database = database_at(tmp_path / "db", "test")
     yield database
-    database.close()
+    put_away(database)
 
 
 def put(database: Database, *entries: bytes, prefix: bytes = PREFIX) -> None:

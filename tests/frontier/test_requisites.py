@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.frontier.hosts import Host
@@ -29,7 +30,7 @@ def bench(tmp_path: Path) -> Iterator[Callable[[FrontierOptions], Bench]]:
 
     yield make
     for one in made:
-        one.database.close()
+        put_away(one.database)
 
 
 def calendar(address: str) -> list[Link]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, check_sections, url
 
 from sitecrawl.dust.evidence import SUPPORT
@@ -21,7 +22,7 @@ MIRROR = "www.a.example"
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
-    made.database.close()
+    put_away(made.database)
 
 
 def read(bench: Bench, visit: Visit | None, text: str, *links: Link) -> None:

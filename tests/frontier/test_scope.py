@@ -6,7 +6,7 @@ from cProfile import Profile
 from pathlib import Path
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 from waiting import until
 
 from sitecrawl.base.errors import OptionError
@@ -132,7 +132,7 @@ def test_places_on_disk(tmp_path: Path, kind: str) -> None:
     links = [*LINKS, "http://a.exampl/", "http://b.example/", "http://b.example:8/y/", "http://b.example/y/z/"]
     assert [admits(found, url) for url in links] == [admits(scope, url) for url in links]
     assert list(places_of(database)) == sorted(scope_of("any", *SEEDS).take_new().items())
-    database.close()
+    put_away(database)
 
 
 @pytest.mark.parametrize("kind", ["host", "site", "prefix"])

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ class SilenceMachine(RuleBasedStateMachine):
         politeness = PolitenessOptions(
             delay_factor=0, per_host=2, failure_delay=0.5, max_failures=2, max_first_failures=99, revival=3.0
         )
-        self.bench = Bench(self.path, order, politeness, FrontierOptions(max_depth=max_depth))
+        self.bench = Bench(self.path / "db", order, politeness, FrontierOptions(max_depth=max_depth))
         self.known: set[str] = set()
         self.done: set[str] = set()
         self.visits: list[Visit] = []
@@ -119,7 +120,7 @@ class SilenceMachine(RuleBasedStateMachine):
         try:
             self.fetch_all()
         finally:
-            self.bench.database.close()
+            put_away(self.bench.database)
             self.patch.stop()
             shutil.rmtree(self.path)
 
@@ -184,4 +185,4 @@ def test_a_level_waits_for_no_silent_host(tmp_path):
     bench.now += politeness.revival
     fail(bench)
     bench.finish(bench.take("deepest"))
-    bench.database.close()
+    put_away(bench.database)

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from database_files import put_away
 from frontier_helpers import RUDE, Bench, all_credit, check_sections, digest, url
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ def few(monkeypatch):
 def crawl(tmp_path) -> Iterator[Bench]:
     bench = Bench(tmp_path / "db", "aopic")
     yield bench
-    bench.database.close()
+    put_away(bench.database)
 
 
 def home(crawl: Bench, name: str, host: str) -> str:
@@ -261,7 +262,7 @@ class TestFailures:
         while (visit := bench.frontier.next()) is not None:
             bench.finish(visit, good=False)
         yield bench
-        bench.database.close()
+        put_away(bench.database)
 
     def run(self, crawl: Bench, is_up) -> list[str]:
         """Fetch all that is left; what fails is put back. Returns the URLs, as often as they were asked for."""
@@ -390,7 +391,7 @@ class SiteMachine(RuleBasedStateMachine):
 
     def teardown(self):
         self.visits.clear()
-        self.bench.database.close()
+        put_away(self.bench.database)
         self.patches.close()
         shutil.rmtree(self.path)
 

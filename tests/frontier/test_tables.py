@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 from frontier_helpers import Bench, digest
 from scrapy import Request, Spider
 
@@ -26,7 +26,7 @@ from sitecrawl.urls.fingerprint import Fingerprinter
 def database(tmp_path):
     database = database_at(tmp_path / "db", "test")
     yield database
-    database.close()
+    put_away(database)
 
 
 def commit(database, *tables):
@@ -188,7 +188,7 @@ def test_opening_reads_no_more_where_more_waits(tmp_path, monkeypatch):
         rows.clear()
         bench.crash()
         read.append((rows["queue"], rows["sections"], rows["hosts"], rows["urls"]))
-        bench.database.close()
+        put_away(bench.database)
     assert read == [(6, 6, 2, 0)] * 2
 
 
@@ -202,7 +202,7 @@ def test_a_lost_host(tmp_path):
     bench.database.write(batch)
     with pytest.raises(CorruptFile, match="is missing"):
         bench.crash()
-    bench.database.close()
+    put_away(bench.database)
 
 
 def counted(rows_of, rows):
@@ -289,4 +289,4 @@ def test_the_documented_example(tmp_path):
     shown = document.read_text().split("```\n")[1]
     database = example(tmp_path / "db")
     assert "\n".join(dump(database)) + "\n" == shown
-    database.close()
+    put_away(database)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
@@ -36,7 +37,7 @@ def bench(tmp_path):
         return made[0]
 
     yield make
-    made[0].database.close()
+    put_away(made[0].database)
 
 
 def articles(count: int = 100):
@@ -149,7 +150,7 @@ def test_what_was_held_back_is_free_in_another_crawl(tmp_path, order):
     crawl.order, crawl.options = order, FrontierOptions(max_depth=1000, traps=TRAPS)
     crawl.crash()
     assert len(crawl.drain()) == left
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 def test_a_depth_limit_holds_nothing_back(tmp_path):
@@ -159,7 +160,7 @@ def test_a_depth_limit_holds_nothing_back(tmp_path):
     fetched = crawl.surf(Calendar())
     assert crawl.frontier.waiting == 0
     assert sum(map(is_trap, fetched)) == 2**9 - 1
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 def test_holding_back_can_be_switched_off(bench):
@@ -526,7 +527,7 @@ def test_what_was_set_free_is_not_listed_any_more(tmp_path):
     crawl.order = "aopic"
     crawl.restart()
     assert not crawl.frontier.judge.demoted
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 class TestByHand:
@@ -593,7 +594,7 @@ class TestByHand:
         with pytest.raises(OptionError, match="depth limit"):
             one.frontier.block(one.frontier.hosts.named("a.example"))
         assert one.drain() == ["home"]
-        one.database.close()
+        put_away(one.database)
 
     def test_set_free(self, bench) -> None:
         """A demoted host that a person wants is fetched as others are, and is not demoted again, nor by a restart."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.crawldir.database import Database
@@ -24,7 +25,7 @@ def bench(tmp_path):
         return made[0]
 
     yield make
-    made[0].database.close()
+    put_away(made[0].database)
 
 
 def learn_ip(crawl: Bench, hosts: list[str], ip: str = IP) -> None:
@@ -66,7 +67,7 @@ def test_one_by_one(tmp_path):
     crawl.now += 5.0
     crawl.finish(crawl.take("2"))
     crawl.finish(crawl.take("3"))
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 def test_an_address_that_many_hosts_share(bench):
@@ -250,7 +251,7 @@ def test_a_host_that_stood_for_a_url_that_has_gone(tmp_path, ips):
     record = crawl.record("a1")
     crawl.section_of("a1").queue.discard(record.rank + url("a1").key)
     crawl.take("b1")
-    crawl.database.close()
+    put_away(crawl.database)
 
 
 class TestStrangers:

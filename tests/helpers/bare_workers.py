@@ -37,7 +37,12 @@ class Worker:
         settings = Settings()
         settings.setmodule("sitecrawl.settings")
         settings.setdict(
-            {"SITECRAWL_DELAY_FACTOR": 0, "DEPTH_LIMIT": options.get("max_depth", 0)}, priority="cmdline"
+            {
+                "SITECRAWL_DELAY_FACTOR": 0,
+                "SITECRAWL_SEEN_CAPACITY": 1_000,
+                "DEPTH_LIMIT": options.get("max_depth", 0),
+            },
+            priority="cmdline",
         )
         make = FrontierFactory(
             settings, Sheets(), folder / "seen", host_key=FINGERPRINTS.host, fingerprint=FINGERPRINTS.url

@@ -19,7 +19,6 @@ import json
 import os
 import pkgutil
 import select
-import shutil
 import signal
 import ssl
 import sys
@@ -29,15 +28,10 @@ from functools import cache
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import failpoints
-from database_files import copied
-
-if TYPE_CHECKING:
-    from rocksdict import Cache
-
-    from sitecrawl.crawldir.opening import Layout
+from database_files import begin_as_copies, made_in
 
 IMPORTED = (
     "middlewares",
@@ -121,25 +115,11 @@ def expect_little() -> None:
 
 def copy_empty_databases(folder: Path) -> None:
     """Databases of crawls begin as copies of one in `folder`, which a fork makes: threads of RocksDB's stay in it."""
-    from rocksdict import Cache
-
-    from sitecrawl.crawldir import opening
-    from sitecrawl.crawldir.database import CRAWL
-
-    make = opening.make_families
     if not (child := os.fork()):
-        make(folder / "open", CRAWL, Cache(CRAWL.least_cache))
-        copied(folder / "open", folder / "new")
+        made_in(folder)
         os._exit(0)
     os.waitpid(child, 0)
-
-    def copy_families(path: Path, layout: Layout, cache: Cache) -> None:
-        if layout is CRAWL and not (path.is_dir() and any(path.iterdir())):
-            shutil.copytree(folder / "new", path, dirs_exist_ok=True)
-        else:
-            make(path, layout, cache)
-
-    opening.make_families = copy_families
+    begin_as_copies(lambda: folder / "new")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from database_files import database_at
+from database_files import database_at, put_away
 from memory_frontier import MemoryFrontier
 from redis_servers import Server
 from waiting import PATIENCE
@@ -182,7 +182,7 @@ class Crawl:
 
     async def close(self) -> None:
         await self.frontier.close()
-        self.database.close()
+        put_away(self.database)
 
     # Work
 

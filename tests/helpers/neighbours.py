@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from database_files import database_at
+from database_files import database_at, put_away
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.cluster.bundles import Bundle
@@ -101,7 +101,7 @@ class Neighbourhood:
             directory = folder / str(number)
             directory.mkdir(parents=True)
             database = database_at(directory / "db", HASH_NAME)
-            stack.callback(database.close)
+            stack.callback(put_away, database)
             self.neighbours.append(
                 Neighbour(database, Territory(partitions, {one: PartCounts() for one in held}), make)
             )

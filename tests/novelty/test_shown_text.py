@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from datetime import date, timedelta
 from statistics import mean
 
 import pytest
 from compiled_core import both_ways
 
-from sitecrawl.base.errors import CorruptFile
 from sitecrawl.novelty.shown_text import FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
 from sitecrawl.novelty.tables import VOTE_BYTES
 from sitecrawl.page.shingles import LEVELS, MOST, SCALE, shingles
@@ -117,33 +117,33 @@ def samples(count: int) -> Iterator[bytes]:
 
 
 @pytest.fixture(scope="module")
-def much(way: None) -> tuple[list[Novelty], list[bytes]]:
-    """What a host's first 100 such pages brought, and what it is packed to then."""
+def much(way: None) -> tuple[list[Novelty], ShownText]:
+    """What a host's first 100 such pages brought, and what it has shown then."""
     shown = ShownText()
-    return [shown.look(sample) for sample in samples(100)], shown.pack()
+    return [shown.look(sample) for sample in samples(100)], shown
 
 
-def test_nothing_is_forgotten(much: tuple[list[Novelty], list[bytes]]) -> None:
+def test_nothing_is_forgotten(much: tuple[list[Novelty], ShownText]) -> None:
     """Of more text than the layers of one level hold, old pages bring nothing new, and new ones what they have."""
-    found, packed = much
-    shown = ShownText.unpack(packed)
+    found, shown = much
+    shown = deepcopy(shown)
     assert shown.level == 1
     assert min(one.share for one in found) > 0.9
     assert sum(one.new for one in found) == pytest.approx(100 * SCALE * MOST, rel=0.1)
     assert share(shown.look(sample) for sample in samples(20)) < 0.01
 
 
-def test_what_it_takes(much: tuple[list[Novelty], list[bytes]]) -> None:
+def test_what_it_takes(much: tuple[list[Novelty], ShownText]) -> None:
     """A host of one page takes less than a kilobyte, and one of 400,000 words a quarter of a megabyte."""
     site = Site()
     site.show(site.words(500))
-    assert sum(map(len, site.shown.pack())) < 700
-    assert sum(map(len, much[1])) < 250_000
+    assert site.shown.size < 700
+    assert much[1].size < 250_000
 
 
-def test_layers_grow_up_to_the_largest(much: tuple[list[Novelty], list[bytes]]) -> None:
+def test_layers_grow_up_to_the_largest(much: tuple[list[Novelty], ShownText]) -> None:
     """The first layers grow, and those that have a level of their own have all one size."""
-    sizes = [len(layer) for layer in much[1][1:]]
+    sizes = [len(layer) for layer in much[1]._layers]
     assert sizes[: FULL_LAYERS - 1] == sorted(set(sizes[: FULL_LAYERS - 1]))
     assert sizes[FULL_LAYERS - 1 :] == [WORD_BYTES * LARGEST] * 2
 
@@ -154,43 +154,11 @@ def test_the_votes_are_bounded() -> None:
     pages = [site.words(4000) for _ in range(10)]
     for page in pages * 3:
         site.show(page)
-    assert len(site.shown.pack()[0]) <= 5 + MAX_ENTRIES * VOTE_BYTES
+    assert len(site.shown._votes) <= MAX_ENTRIES * VOTE_BYTES
 
 
 def test_no_text() -> None:
     """A page without text brings nothing, and says nothing of what is common."""
     site = Site()
     assert site.show("") == Novelty(0.0, 0)
-    assert site.shown.pack() == ShownText().pack()
-
-
-def test_it_comes_back_as_it_was() -> None:
-    """What was packed says the same of any page as what it was packed from."""
-    site = Site()
-    pages = [site.words(300) for _ in range(60)]
-    for page in pages:
-        site.show(pages[0], page)
-    again = ShownText.unpack(site.shown.pack())
-    for text in (pages[0], pages[7] + site.words(100), site.words(200)):
-        assert again.look(shingles(text)) == site.show(text)
-    assert again.pack() == site.shown.pack()
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda parts: [],
-        lambda parts: [parts[0][:3]],
-        lambda parts: [parts[0], parts[1][:-1], *parts[2:]],
-        lambda parts: [*parts, b"x"],
-        lambda parts: [parts[0][:-1], *parts[1:]],
-        lambda parts: [parts[0], *parts[1:] * 9],
-    ],
-)
-def test_what_no_pack_gave(spoil: Callable[[list[bytes]], list[bytes]]) -> None:
-    """What is spoilt is told, and not taken for less text."""
-    site = Site()
-    for _ in range(3):
-        site.show(site.words(200), "the same words on each page")
-    with pytest.raises(CorruptFile):
-        ShownText.unpack(spoil(site.shown.pack()))
+    assert site.shown.size == 0
