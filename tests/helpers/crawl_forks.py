@@ -114,12 +114,16 @@ def expect_little() -> None:
 
 
 def copy_empty_databases(folder: Path) -> None:
-    """Databases of crawls begin as copies of one in `folder`, which a fork makes: threads of RocksDB's stay in it."""
+    """Databases begin as copies of those in `folder`, which a fork makes: threads of RocksDB's stay in it."""
+    from sitecrawl.crawldir.database import CRAWL
+    from sitecrawl.seen.exact import LAYOUT
+
     if not (child := os.fork()):
-        made_in(folder)
+        for layout in (CRAWL, LAYOUT):
+            made_in(folder, layout)
         os._exit(0)
     os.waitpid(child, 0)
-    begin_as_copies(lambda: folder / "new")
+    begin_as_copies(lambda layout: folder / layout.format.decode())
 
 
 def main() -> None:

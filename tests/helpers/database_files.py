@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 from rocksdict import Cache
 
 from sitecrawl.crawldir import meta, opening
-from sitecrawl.crawldir.database import CRAWL, FAMILIES, Database
+from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.opening import Layout
 
 
@@ -27,29 +27,31 @@ make_families = opening.make_families
 """The product's. It makes one after the other, which takes a twentieth of a second, and ten times as long a disk."""
 
 
-def begin_as_copies(new: Callable[[], Path]) -> None:
-    """Databases of crawls that are made in this process begin as copies of what `new` gives. tests/crawldir looks at
-    what is left out.
+def begin_as_copies(new: Callable[[Layout], Path]) -> None:
+    """Databases that are made in this process begin as copies of what `new` gives. tests/crawldir looks at what is
+    left out.
     """
 
     def copy_families(path: Path, layout: Layout, cache: Cache) -> None:
-        if layout is CRAWL and not (path.is_dir() and any(path.iterdir())):
-            shutil.copytree(new(), path, dirs_exist_ok=True)
+        if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+            shutil.copytree(new(layout), path, dirs_exist_ok=True)
         else:
             make_families(path, layout, cache)
 
     opening.make_families = copy_families
 
 
-def made_in(folder: Path) -> Path:
+def made_in(folder: Path, layout: Layout) -> Path:
     """The files of a database as it is made, before anything is written to it."""
-    make_families(folder / "open", CRAWL, Cache(CRAWL.least_cache))
-    return copied(folder / "open", folder / "new")
+    place = folder / layout.format.decode()
+    with TemporaryDirectory() as name:
+        make_families(Path(name), layout, Cache(layout.least_cache))
+        return copied(Path(name), place)
 
 
 @cache
-def new_database() -> Path:
-    return made_in(_folder())
+def new_database(layout: Layout) -> Path:
+    return made_in(_folder(), layout)
 
 
 @cache
