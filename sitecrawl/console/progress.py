@@ -156,6 +156,7 @@ class Progress:
                 self._say_how_to_stop(self._runtime)
         self._line.start()
         if self._interval:
+            self.status()  # the first line that is shown has the speed since here
             self._task = create_looping_call(self._tell)
             self._task.start(self._interval, now=self._line.is_live)
 

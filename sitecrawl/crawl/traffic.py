@@ -122,7 +122,7 @@ def _failures(stats: Mapping[str, Any]) -> Counter[str]:
 
 
 class Rate:
-    """How fast a total has grown in the last seconds."""
+    """How fast a total has grown in the last seconds, or since the last sample if that is longer ago."""
 
     def __init__(self, seconds: float = RATE_SECONDS) -> None:
         self._seconds = seconds
@@ -131,7 +131,7 @@ class Rate:
     def update(self, now: float, total: int) -> float:
         """Note `total` at the time `now`; returns its growth a second."""
         self._samples.append((now, total))
-        while now - self._samples[0][0] > self._seconds:
+        while len(self._samples) > 2 and now - self._samples[0][0] > self._seconds:
             self._samples.popleft()
         since, before = self._samples[0]
         return (total - before) / (now - since) if now > since else 0.0

@@ -111,6 +111,13 @@ class TestStatusLine:
         rate.update(3600, 10)
         assert rate.update(3605, 110) == 20
 
+    def test_rate_where_samples_are_rare(self) -> None:
+        """With a sample a little later than the window is long, it is the growth since the one before, not 0."""
+        rate = Rate(seconds=60)
+        rate.update(0, 0)
+        assert rate.update(60.5, 121) == 2
+        assert rate.update(121, 363) == 4
+
     @pytest.mark.parametrize(("value", "wanted"), [("auto", False), (True, True), ("1", True), ("False", False)])
     def test_setting(self, value: object, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         """`auto` asks whether stderr is a terminal."""
@@ -486,9 +493,13 @@ class TestWithoutATerminal:
         assert f"scrapy page URL -d {directory.relative_to(tmp_path)}" in done.stderr
 
     def test_log_line(self, tmp_path: Path) -> None:
-        """Every LOGSTATS_INTERVAL the log gets the figures; if that is what stderr shows, once."""
+        """Every LOGSTATS_INTERVAL the log gets the figures, the first time with a speed, too; if that is what stderr
+        shows, once.
+        """
         with slow_site(20) as web:
             done = self.run(command(web, "-L", "INFO", LOGSTATS_INTERVAL=0.2), tmp_path)
+        pages, speed = re.findall(r"INFO: ([\d,]+) pages  ([\d.]+)/s", done.stderr)[0]
+        assert (pages == "0") == (speed == "0.0")
         assert re.search(r"\[sitecrawl.console.status_line\] INFO: [1-9]\d* pages", done.stderr)
         assert not re.search(r"(?m)^[\d:]+ [1-9]\d* pages", done.stderr)
 
