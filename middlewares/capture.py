@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from weakref import WeakKeyDictionary
@@ -22,7 +21,7 @@ from scrapy.exceptions import (
 from scrapy.http import Response
 
 from sitecrawl.base import limits
-from sitecrawl.crawl.exchange import exchange_of
+from sitecrawl.crawl.exchange import Sent, exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.crawl.runtime import Runtime
@@ -62,8 +61,8 @@ class CaptureMiddleware:
         runtime.captures = True
         self._runtime = runtime
         self._max_retry_after = max_retry_after
-        self._started: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
-        """When requests that are under way were sent, in Unix seconds."""
+        self._started: WeakKeyDictionary[Request, Sent] = WeakKeyDictionary()
+        """When requests that are under way were sent."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
@@ -71,13 +70,13 @@ class CaptureMiddleware:
         return cls(Runtime.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:
-        self._started[request] = time.time()
+        self._started[request] = Sent()
 
     def process_response(self, request: Request, response: Response) -> Response:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
         self._runtime.pause.end()
         self._runtime.pause.heard(request.url)
-        exchange = exchange_of(request, response, self._started.pop(request, time.time()), self._shown(request))
+        exchange = exchange_of(request, response, self._started.pop(request, Sent()), self._shown(request))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
@@ -101,14 +100,14 @@ class CaptureMiddleware:
             self._failed(request, fetch, exception, started)
         return None
 
-    def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: float | None) -> None:
+    def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: Sent | None) -> None:
         """The host has answered, and somebody here wants no more of it, and no page."""
         if fetch is not None and stop.response is not None:
             fetch.arrived(stop.response.status)
-            seconds = time.time() - started if started is not None else 0.0
+            seconds = started.seconds if started is not None else 0.0
             self._runtime.frontier.downloaded(fetch.visit, seconds)
 
-    def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: float | None) -> None:
+    def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: Sent | None) -> None:
         if isinstance(exception, _OF_HOSTS):
             self._runtime.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):
@@ -119,7 +118,7 @@ class CaptureMiddleware:
             fetch.exclude("private address")
             return
         fetch.failed(type(exception).__name__)
-        seconds = time.time() - started if started is not None else 0.0
+        seconds = started.seconds if started is not None else 0.0
         # A host that sends too much, or something broken, has not failed: it answers.
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError | BadAnswer | ResponseDataLossError)
         if isinstance(exception, TooSlow) and fetch.visit.host is not None and fetch.visit.host.has_answered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 from scrapy import Request
 from scrapy.http import Response
@@ -10,16 +11,30 @@ from scrapy.http import Response
 from sitecrawl.page.items import Exchange, Headers, pairs
 
 
-def exchange_of(request: Request, response: Response, started: float, shown: Headers = ()) -> Exchange:
-    """What came just now; `started`: when it was asked for, in Unix seconds. `shown`: headers that were sent in the
-    place of the request's own, as others may see them.
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """When a request was sent: just now, where nothing else is said."""
+
+    at: float = field(default_factory=time.time)
+    """In Unix seconds."""
+    _tick: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """How long ago that is, whatever has been done to the clock since."""
+        return time.monotonic() - self._tick
+
+
+def exchange_of(request: Request, response: Response, sent_at: Sent, shown: Headers = ()) -> Exchange:
+    """What came just now. `shown`: headers that were sent in the place of the request's own, as others may see
+    them.
     """
     names = {name.lower() for name, _ in shown}
     sent = pairs(request.headers)
     return Exchange(
         url=request.url.partition("#")[0],
-        started=started,
-        seconds=max(0.0, time.time() - started),
+        started=sent_at.at,
+        seconds=sent_at.seconds,
         status=response.status,
         request_headers=[*(one for one in sent if one[0].lower() not in names), *shown] if names else sent,
         headers=pairs(response.headers),

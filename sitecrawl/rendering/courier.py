@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -17,7 +16,7 @@ from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT, Limit
-from sitecrawl.crawl.exchange import exchange_of
+from sitecrawl.crawl.exchange import Sent, exchange_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
@@ -143,13 +142,13 @@ class Courier:
         if left <= 0:
             return self._beyond(limits.RENDER_SIZE)
         request.meta["download_maxsize"] = min(left, request.meta["download_maxsize"])
-        started = time.time()
+        sent = Sent()
         response = await self._network.handler.download_request(request)
         self._size += len(response.body)
         if self._size > self._network.options.size:  # others have come meanwhile
             return self._beyond(limits.RENDER_SIZE)
         self.urls.add(asked.url)
-        exchange = exchange_of(request, response, started, self._network.shown(asked.url))
+        exchange = exchange_of(request, response, sent, self._network.shown(asked.url))
         self.exchanges.append(exchange)
         return Answer(exchange.status, exchange.headers, exchange.body)
 
