@@ -21,7 +21,7 @@ from scrapy.exceptions import (
 from scrapy.http import Response
 
 from sitecrawl.base import limits
-from sitecrawl.crawl.exchange import Sent, exchange_of
+from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.crawl.runtime import Runtime
@@ -61,7 +61,7 @@ class CaptureMiddleware:
         runtime.captures = True
         self._runtime = runtime
         self._max_retry_after = max_retry_after
-        self._started: WeakKeyDictionary[Request, Sent] = WeakKeyDictionary()
+        self._started: WeakKeyDictionary[Request, SentAt] = WeakKeyDictionary()
         """When requests that are under way were sent."""
 
     @classmethod
@@ -70,13 +70,13 @@ class CaptureMiddleware:
         return cls(Runtime.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:
-        self._started[request] = Sent()
+        self._started[request] = SentAt()
 
     def process_response(self, request: Request, response: Response) -> Response:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
         self._runtime.pause.end()
         self._runtime.pause.heard(request.url)
-        exchange = exchange_of(request, response, self._started.pop(request, Sent()), self._shown(request))
+        exchange = exchange_of(request, response, self._started.pop(request, SentAt()), self._shown(request))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
@@ -100,14 +100,14 @@ class CaptureMiddleware:
             self._failed(request, fetch, exception, started)
         return None
 
-    def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: Sent | None) -> None:
+    def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: SentAt | None) -> None:
         """The host has answered, and somebody here wants no more of it, and no page."""
         if fetch is not None and stop.response is not None:
             fetch.arrived(stop.response.status)
             seconds = started.seconds if started is not None else 0.0
             self._runtime.frontier.downloaded(fetch.visit, seconds)
 
-    def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: Sent | None) -> None:
+    def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: SentAt | None) -> None:
         if isinstance(exception, _OF_HOSTS):
             self._runtime.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):

@@ -12,7 +12,7 @@ from sitecrawl.page.items import Exchange, Headers, pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentAt:
     """When a request was sent: just now, where nothing else is said."""
 
     at: float = field(default_factory=time.time)
@@ -25,7 +25,7 @@ class Sent:
         return time.monotonic() - self._tick
 
 
-def exchange_of(request: Request, response: Response, sent_at: Sent, shown: Headers = ()) -> Exchange:
+def exchange_of(request: Request, response: Response, sent_at: SentAt, shown: Headers = ()) -> Exchange:
     """What came just now. `shown`: headers that were sent in the place of the request's own, as others may see
     them.
     """

@@ -16,7 +16,7 @@ from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT, Limit
-from sitecrawl.crawl.exchange import Sent, exchange_of
+from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
@@ -142,7 +142,7 @@ class Courier:
         if left <= 0:
             return self._beyond(limits.RENDER_SIZE)
         request.meta["download_maxsize"] = min(left, request.meta["download_maxsize"])
-        sent = Sent()
+        sent = SentAt()
         response = await self._network.handler.download_request(request)
         self._size += len(response.body)
         if self._size > self._network.options.size:  # others have come meanwhile

@@ -14,7 +14,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.access import Access
-from sitecrawl.crawl.exchange import Sent, exchange_of
+from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.crawldir.database import Database
 from sitecrawl.http.cookies import IN_CRAWL
 from sitecrawl.page.items import Headers
@@ -110,7 +110,7 @@ def test_what_others_see(tmp_path: Path) -> None:
     one = access(tmp_path, Sheet(("a.example",), headers={"X-Key": "secret"}, cookies={"c": "secret"}))
     assert heard(one, OURS, b"sid=secret; Path=/; HttpOnly") == [(b"Set-Cookie", b"sid=(masked); Path=/; HttpOnly")]
     request = Request(OURS, headers={"X-Key": "of-spider", "Accept": "*/*"})
-    shown = exchange_of(request, Response(OURS), Sent(), one.shown(OURS, "a.example"))
+    shown = exchange_of(request, Response(OURS), SentAt(), one.shown(OURS, "a.example"))
     assert shown.request_headers == [(b"Accept", b"*/*"), (b"X-Key", b"(masked)"), (b"Cookie", b"(masked)")]
 
 
