@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
@@ -21,6 +21,14 @@ from sitecrawl.spiders.site import SiteSpider
 
 if TYPE_CHECKING:
     from sitecrawl.rules import Extraction, Outcome, RuleSet
+
+
+_CUT_OFF: Final = {
+    EXTRACT_SIZE: "pages that were not searched, for their length",
+    EXTRACT_TIME: "pages whose items are not all there, for the time they took",
+    REGEX_TIME: "regular expressions that were stopped on a page, for the time they took",
+}
+"""What a summary says of items that may be missing."""
 
 
 class ExtractSpider(SiteSpider):
@@ -109,6 +117,9 @@ class ExtractSpider(SiteSpider):
             why = f", {dropped:,} dropped for want of {', '.join(sorted(missing))}" if dropped else ""
             yield label, f"{items:,} {rule.name}{why}"
             label = ""
+        for limit, what in _CUT_OFF.items():
+            if number := stats.get(limit.stat):
+                yield label, f"{what}: {number:,} ({limit.setting})"
 
 
 def _with_media(columns: Sequence[str], settings: BaseSettings) -> Iterator[str]:

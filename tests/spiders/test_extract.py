@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -130,7 +131,7 @@ def test_rules_are_checked_before_the_crawl(web: LocalWeb, tmp_path: Path) -> No
 @pytest.mark.deep
 def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
     """A page that is too large is not searched, a pattern that would not end finds nothing, a page whose time is up
-    keeps the items that it has; all three are counted.
+    keeps the items that it has; all three are counted, and the summary says so.
 
     The pattern takes the time that patterns have, which is more than a page has: the second of `/many` is its last.
     """
@@ -160,6 +161,8 @@ def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
     assert stats["limits/extract_size"] == 1
     assert stats["limits/regex_time"] == 2
     assert stats["limits/extract_time"] == 1
+    for setting, number in {"EXTRACT_SIZE": 1, "EXTRACT_TIME": 1, "REGEX_TIME": 2}.items():
+        assert re.search(rf"(?m)^ +\S.*: {number} \(SITECRAWL_MAX_{setting}\)$", done.stderr)
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert sorted(item["title"] for item in items if item["rule"] == "one") == ["home", "slow"]
     assert [item["all"] for item in items if item["rule"] == "many"] == ["1", "2"]
