@@ -7,17 +7,22 @@ beyond the budget is cut off there: no reader can forget to look, and none has t
 
 A `<` in a script counts as well, and so does each half of a Windows line end. No charset of the web has other bytes
 for these characters; one that has these bytes in other characters makes the bound lower than need be.
+
+Readers differ in what an element takes: 0 to 2 us where links are looked for, up to four times that where lines of
+text are made. So links are looked for in four times as many, and neither takes longer than the other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE, Limit
 from sitecrawl.page.items import PageItem
 
 _MARKS: Final = (b"<", b"&", b"\n", b"\r")
+_LINKS_TAKE: Final = 4
+"""So many elements as a reader of text reads in the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,11 @@ class Budget:
     """Bytes."""
     max_elements: int = READ_ELEMENTS.default
     """Tags, comments, character references and line ends."""
+
+    @property
+    def of_links(self) -> Budget:
+        """What is read by a reader that looks for links, and not at the text."""
+        return replace(self, max_elements=_LINKS_TAKE * self.max_elements)
 
 
 DEFAULT: Final = Budget()

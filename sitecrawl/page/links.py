@@ -29,6 +29,7 @@ from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, colla
 from sitecrawl.page.requisites import Part
 from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
+from sitecrawl.page.xhtml import TYPES as XML
 from sitecrawl.urls.url import BEGINNINGS, CRAWLED, MAX_URL_LENGTH, WEB, Schemes, Url, parse, path_start
 
 AGENT: Final = "sitecrawl"
@@ -245,7 +246,9 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
 def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> Elements:
     if not is_markup(page.content_type):
         return Elements([], cut=False, no_tree=None, text="")
-    body = html_of(page.body, page.content_type, page.charset, options.budget)
+    plain = page.content_type not in XML  # making HTML of XML takes as long as making lines of text does
+    allowed = options.budget.of_links if plain else options.budget
+    body = html_of(page.body, page.content_type, page.charset, allowed)
     if (limit := budget.exceeded(page.body, options.budget)) is not None:
         met[limit] += 1
     found = elements(body, options.max_links, options.tree, parts=options.max_requisites > 0)

@@ -64,12 +64,22 @@ def test_no_more_steps_than_elements(one: str, content_type: str) -> None:
 
 
 def test_links_up_to_there() -> None:
-    """The links before the end are followed, the body is whole, and the limit is counted once."""
-    body = b"".join(b"<a href=/%d>x</a>" % number for number in range(100))
-    reading = read("http://a.example/", body, HEADERS, PageOptions(budget=SMALL))
-    assert [link.url.rpartition("/")[2] for link in reading.page.links] == [str(number) for number in range(25)]
+    """Links are looked for in four times as many elements; the body is whole, and the limit is counted once."""
+    body = b"".join(b"<a href=/%d>x</a>" % number for number in range(200))
+    budget = Budget(max_size=10_000, max_elements=50)
+    reading = read("http://a.example/", body, HEADERS, PageOptions(budget=budget))
+    assert [link.url.rpartition("/")[2] for link in reading.page.links] == [str(number) for number in range(100)]
     assert reading.page.body == body
     assert reading.met == {READ_ELEMENTS: 1}
+
+
+def test_a_link_behind_long_text() -> None:
+    """A page with more text than is read as such still leads on; XML takes as long as text does, and ends with it."""
+    body = b"<p>text</p>" * 40 + b"<a href=/x>x</a>"
+    for content_type, links in (b"text/html", ["http://a.example/x"]), (b"application/xhtml+xml", []):
+        reading = read("http://a.example/", body, [(b"Content-Type", content_type)], PageOptions(budget=SMALL))
+        assert [link.url for link in reading.page.links] == links
+        assert reading.met == {READ_ELEMENTS: 1}
 
 
 def test_an_endless_address_is_none() -> None:

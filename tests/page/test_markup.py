@@ -61,13 +61,20 @@ def test_only_what_is_a_link(html: bytes) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["<a", "<a href='", '"', "'", "=", ">", " ", "/", "<!--", "-->", "</a>", "<script>", "x", "<"]
+            [
+                *("<a", "<a href='", '"', "'", "=", ">", " ", "/", "<!--", "-->", "</a>", "<script>", "x", "<"),
+                *("<p>", "<br/>", "<P title='", "<html ", "lang", "<svg>", "<svg/>", "</svg>", "<Script/>"),
+                *("</script", "<title>", "</title>", "<!", "</", "<\u0130", "<ahref>", "\n"),
+            ]
         )
     )
 )
 def test_tags_of_anything(parts: list[str]) -> None:
-    """Reading tags off any text ends, and gives elements that are wanted."""
-    assert {element.tag for element in markup.tags("".join(parts), markup._is_wanted)} <= {"a"}
+    """Reading tags off any text ends, and gives what is wanted, whether or not what has none is passed over."""
+    html = "".join(parts)
+    found = list(markup.links_of(html))
+    assert {element.tag for element in found} <= {"a", "html", "title"}
+    assert found == list(markup.tags(html, markup._is_wanted))
 
 
 @pytest.mark.parametrize(

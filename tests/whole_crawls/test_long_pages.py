@@ -13,7 +13,7 @@ from localweb import Answer, LocalWeb, Page
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 
-LONG = "<p>early</p><a href=/near>a</a>" + "<br>x" * 200 + "<p>late</p><a href=/far>b</a>"
+LONG = "<p>early</p><a href=/near>a</a>" + "<br>x" * 500 + "<p>late</p><a href=/far>b</a>"
 PLAIN = {"Content-Type": "text/plain"}
 PAGES: dict[str, Page] = {"/": LONG, "/near": Answer(b"word " * 1000, 200, PLAIN), "/far": "far"}
 RULES = "rules:\n  - name: p\n    each: {css: p}\n    fields: {text: {css: p, required: true}}\n"
