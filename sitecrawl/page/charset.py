@@ -1,8 +1,9 @@
 """The character set of a body, decided as a browser decides it (WHATWG HTML, section 13.2.3; Encoding, section 4.2).
 
 In this order: a byte order mark, the charset of the Content-Type, what the first 1,024 bytes declare, what a `<meta>`
-behind them declares, at which a browser begins anew (13.2.3.5), UTF-8 where it is that and not ASCII, and
-windows-1252. A browser would not guess UTF-8 of what comes from the web, but authors who declare nothing write it.
+behind them declares, at which a browser begins anew (13.2.3.5), UTF-8 where it is that and not ASCII, what a `<meta>`
+says that would declare it but for a slip (`httpequiv`), and windows-1252. A browser would not guess UTF-8 of what
+comes from the web, but authors who declare nothing write it. For slips it makes up by guessing from the letters.
 
 XML (section 4.3.3 and appendix F) is UTF-8 where nothing else is declared, and no `<meta>` counts in it.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import codecs
 import encodings
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final
@@ -92,7 +93,9 @@ def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default:
     return (
         _of_outside(body, declared)
         or (prescan and (_prescan(body) or _late(body)))
-        or ("utf-8" if default != "utf-8" and _is_utf8(body) else default)
+        or ("utf-8" if default != "utf-8" and _is_utf8(body) else None)
+        or (prescan and _misspelt(body))
+        or default
     )
 
 
@@ -143,6 +146,9 @@ _PRESCANNED = re.compile(
 )
 _ATTRIBUTE = re.compile(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?+""")
 _IN_CONTENT = re.compile(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
+_TYPED = re.compile(r"\s*+[a-z]++/[a-z+.-]++\s*+;", re.IGNORECASE)
+_NAMES = {"name", "property", "itemprop"}
+"""Attributes of a `<meta>` that is about something else."""
 _XML_ENCODING = re.compile(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 
@@ -158,10 +164,21 @@ def _prescan(body: bytes) -> str | None:
 
 def _late(body: bytes) -> str | None:
     """What the first `<meta>` says that declares anything, wherever it stands."""
-    if b"charset" not in body.lower():
+    return next(filter(None, map(_of_meta, _metas(body))), None)
+
+
+def _misspelt(body: bytes) -> str | None:
+    """What the first `<meta>` says that has a media type and a charset for its content, and no name."""
+    if body.isascii():
         return None
-    metas = tags(within(body).decode("latin-1"), lambda tag, _attributes: tag == "meta")
-    return next(filter(None, (_of_meta(meta.attributes) for meta in metas)), None)
+    contents = (values.get("content") or "" for values in _metas(body) if not _NAMES & values.keys())
+    return next(filter(None, (_of_content(content) for content in contents if _TYPED.match(content))), None)
+
+
+def _metas(body: bytes) -> Iterator[Mapping[str, str | None]]:
+    if b"charset" in body.lower():
+        for meta in tags(within(body).decode("latin-1"), lambda tag, _attributes: tag == "meta"):
+            yield meta.attributes
 
 
 def _attributes(text: bytes) -> dict[str, str | None]:
@@ -174,9 +191,13 @@ def _attributes(text: bytes) -> dict[str, str | None]:
 def _of_meta(values: Mapping[str, str | None]) -> str | None:
     label = values.get("charset")
     if label is None and (values.get("http-equiv") or "").lower() == "content-type":
-        found = _IN_CONTENT.search(values.get("content") or "")
-        label = "".join(part or "" for part in found.groups()) if found else None
+        return _of_content(values.get("content") or "")
     return _of_declaration(label) if label is not None else None
+
+
+def _of_content(content: str) -> str | None:
+    found = _IN_CONTENT.search(content)
+    return _of_declaration("".join(part or "" for part in found.groups())) if found else None
 
 
 def _of_xml_declaration(head: bytes) -> str | None:

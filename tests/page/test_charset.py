@@ -118,10 +118,18 @@ def test_labels_are_not_remembered() -> None:
         ("<p>Größe".encode() + b"\xe9 ", None, "windows-1252"),
         ("<p>Größe".encode(), "no-such", "utf-8"),
         (b"<p>only ASCII", None, "windows-1252"),
+        (b'<meta httpequiv="ContentType" content="text/html; charset=gbk"><p>\xcd\xf8', None, "gb18030"),
+        (b'<meta http-equiv="Content" content="text/html;charset=koi8-r"><p>\xc1\xd4', None, "koi8-r"),
+        ('<meta httpequiv="Content-Type" content="text/html; charset=gbk"><p>\u00e4'.encode(), None, "utf-8"),
+        (b'<meta httpequiv="Content-Type" content="text/html; charset=gbk"><p>ASCII', None, "windows-1252"),
+        (b'<meta name=x content="text/html; charset=gbk"><p>\xcd\xf8', None, "windows-1252"),
+        (b'<meta content="the label charset=gbk"><p>\xcd\xf8', None, "windows-1252"),
     ],
 )
 def test_order_of_evidence(body: bytes, declared: str | None, expected: str) -> None:
-    """A byte order mark, the Content-Type, the first 1,024 bytes, a later `<meta>`, valid UTF-8, windows-1252."""
+    """A byte order mark, the Content-Type, the first 1,024 bytes, a later `<meta>`, valid UTF-8, one that is misspelt
+    where there is no other, windows-1252.
+    """
     assert charset.of_body(body, declared) == expected
 
 
