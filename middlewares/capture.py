@@ -31,6 +31,7 @@ from sitecrawl.extensions.download_errors import (
     InWant,
     LimitExceeded,
     PrivateAddress,
+    PutOff,
     TooSlow,
 )
 from sitecrawl.page.items import Exchange, Headers
@@ -121,8 +122,8 @@ class CaptureMiddleware:
         seconds = started.seconds if started is not None else 0.0
         # A host that sends too much, or something broken, has not failed: it answers.
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError | BadAnswer | ResponseDataLossError)
-        if isinstance(exception, TooSlow) and fetch.visit.host is not None and fetch.visit.host.has_answered:
-            failed = False
+        if isinstance(exception, PutOff | TooSlow):
+            failed = fetch.visit.host is None or not fetch.visit.host.has_answered
             seconds = request.meta.get("download_latency", seconds)  # while it dripped the host had nothing to do
         if failed:
             self._runtime.last_failures.note(fetch.visit.url, exception)

@@ -91,8 +91,12 @@ class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
 
 
-class TooSlow(DownloadTimeoutError):
-    """An answer that has begun, and comes more slowly than SITECRAWL_MIN_RATE."""
+class PutOff(DownloadTimeoutError):
+    """An answer that has begun, and comes more slowly than SITECRAWL_MIN_RATE: it is asked for again."""
+
+
+class TooSlow(LimitExceeded):
+    """The same, and this was the last attempt."""
 
 
 BEYOND: Final[dict[Limit, type[Exception]]] = {
@@ -106,7 +110,7 @@ BEYOND: Final[dict[Limit, type[Exception]]] = {
     limits.BODY_SIZE: DownloadCancelledError,
 }
 """What Scrapy, and its retries, are told."""
-STATS: Final = {error: limit.stat for limit, error in BEYOND.items()}
+STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {PutOff: limits.RATE.stat}
 
 
 class Blamed(Protocol):

@@ -50,7 +50,7 @@ from sitecrawl.extensions.download_errors import (
     for_scrapy,
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
-from sitecrawl.extensions.watch import FIRST, PATIENCE, Watch
+from sitecrawl.extensions.watch import Watch
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs
@@ -112,7 +112,7 @@ class DownloadHandler(BaseDownloadHandler):
         is_proxied = bool(self._access.proxy_of(url.host))
         response = _Arriving(self.crawler, request, download, self._warn_size, shown, is_proxied=is_proxied)
         try:
-            with self._watch.over(download, request.url, timeout, patience=self._patience(request)):
+            with self._watch.over(download, request.url, timeout, is_again=not self._may_be_put_off(request)):
                 await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
             return response.made()
         except http.Enough:
@@ -131,11 +131,11 @@ class DownloadHandler(BaseDownloadHandler):
         finally:
             response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
 
-    def _patience(self, request: Request) -> float:
-        """For how many seconds its answer may drip."""
+    def _may_be_put_off(self, request: Request) -> bool:
+        """Whether it is asked for the first time, and will be once more."""
         meta = request.meta
         is_first = not (meta.get("retry_times") or meta.get("dont_retry"))
-        return FIRST if is_first and meta.get("max_retry_times", self._retries) > 0 else PATIENCE
+        return is_first and bool(meta.get("max_retry_times", self._retries) > 0)
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
         """Keep what an answer sets; gives its headers for others to see."""

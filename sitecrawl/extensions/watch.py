@@ -2,13 +2,15 @@
 
 Both are looked for once a second over all downloads, which costs a page nothing. An answer that has begun
 *drips* while it brings fewer than SITECRAWL_MIN_RATE bytes a second. It is cut off when it has dripped for as long as
-it came well before, and at least for `PATIENCE` seconds: but for `FIRST` on a first attempt that others will follow,
-behind all else that waits for its host. So what is slow holds up hardly anything, and is asked for once more.
+it came well before, and at least for `PATIENCE` seconds. On a first attempt it is put off after `SHORT` seconds,
+behind all else that waits for its host: so what is slow holds up hardly anything, and is asked for once more. Where
+`HOPELESS` of a host in a row have dripped the second time, too, the others get no longer then.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from math import inf
@@ -23,13 +25,17 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.privates import is_closing
-from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, TooSlow
+from sitecrawl.crawl.requests import host_of
+from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, PutOff, TooSlow
 
 _LOOK_SECONDS: Final = 1.0
 PATIENCE: Final = 15.0
 """Seconds that an answer may drip."""
-FIRST: Final = 2.0
+SHORT: Final = 2.0
 """The same where it is only put off."""
+HOPELESS: Final = 3
+_MAX_HOSTS: Final = 1_000
+"""Of which it is known how many have dripped the second time."""
 
 
 class Watched(Protocol):
@@ -61,21 +67,23 @@ class Watch:
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
         self._running: set[Running] = set()
+        self._drips: Counter[str] = Counter()
+        """By host, how many have dripped the second time since one came whole."""
         self._cut_off_at = inf
         """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
     def over(
-        self, download: Watched, url: str, timeout: float, *, patience: float = PATIENCE
+        self, download: Watched, url: str, timeout: float, *, is_again: bool = True
     ) -> AbstractContextManager[None]:
-        """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit; it may drip for `patience` seconds.
-        Raises `Interrupted` if it is too late to begin one.
+        """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit. If it drips it is put off, or fails
+        if it `is_again` asked for. Raises `Interrupted` if it is too late to begin one.
         """
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
         if not self._looks.running:
             self._looks.start(self._seconds, now=False)
-        return Running(self._running, download, url, timeout, patience)
+        return Running(self._running, download, url, timeout, self._drips if is_again else None)
 
     def _look(self) -> None:
         now = monotonic()
@@ -90,7 +98,7 @@ class Watch:
             elif running.silence(now) > self._max_idle:
                 running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
             elif running.drips(passed, self._min_rate):
-                running.download.end(TooSlow(f"It came at less than {self._min_rate:g} bytes a second"))
+                running.cut_off(f"It came at less than {self._min_rate:g} bytes a second")
         self._looked(asyncio.get_running_loop().time())
 
     def stop(self) -> None:
@@ -102,11 +110,14 @@ class Running:
     """A download, and when there was progress. It is among all that are `running` while it is entered."""
 
     __slots__ = (
-        "_alarm", "_arrived", "_last", "_patience", "_progress", "_running", "_slow", "_timeout", "_url", "_well",
-        "download",
+        "_alarm", "_arrived", "_drips", "_host", "_last", "_patience", "_progress", "_running", "_slow", "_timeout",
+        "_url", "_well", "download",
     )  # fmt: skip
 
-    def __init__(self, running: set[Running], download: Watched, url: str, timeout: float, patience: float) -> None:
+    def __init__(
+        self, running: set[Running], download: Watched, url: str, timeout: float, drips: Counter[str] | None
+    ) -> None:
+        """`drips`: of those that were asked for again, by host; None where it is the first time."""
         self.download = download
         self._running = running
         self._url = url
@@ -114,7 +125,9 @@ class Running:
         self._alarm: asyncio.TimerHandle | None = None
         self._progress = -1
         self._last = monotonic()
-        self._patience = patience
+        self._drips = drips
+        self._host = host_of(url) if drips is not None else ""
+        self._patience = SHORT if drips is None or drips[self._host] >= HOPELESS else PATIENCE
         self._arrived = 0
         self._well = self._slow = 0.0
         """For how long it has come well, and dripped since then, in seconds."""
@@ -124,13 +137,24 @@ class Running:
         if self._timeout:
             self._alarm = asyncio.get_running_loop().call_later(self._timeout, self._end_late)
 
-    def __exit__(self, *_raised: object) -> None:
+    def __exit__(self, raised: object, *_: object) -> None:
+        if raised is None and self._drips:
+            self._drips.pop(self._host, None)
         if self._alarm is not None:
             self._alarm.cancel()
         self._running.discard(self)
 
     def _end_late(self) -> None:
         self.download.end(DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds."))
+
+    def cut_off(self, why: str) -> None:
+        """It drips: end it."""
+        if self._drips is None:
+            self.download.end(PutOff(why))
+            return
+        if len(self._drips) < _MAX_HOSTS or self._host in self._drips:
+            self._drips[self._host] += 1
+        self.download.end(TooSlow(why))
 
     def silence(self, now: float) -> float:
         """Seconds, as far as is known."""

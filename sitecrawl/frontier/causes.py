@@ -107,6 +107,7 @@ OF_ERRORS: Final[Mapping[str, Cause]] = {
     "ResponseNeverReceived": Cause.LOST,
     "TimeoutError": Cause.SILENT,
     "TooLargeDecoded": Cause.BOMB,
+    "PutOff": Cause.SLOW,
     "TooSlow": Cause.SLOW,
     "TooManyChunks": Cause.TOO_LARGE,
     "TooManyHeaders": Cause.TOO_LARGE,
