@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.held import name_of
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.probes import Probes
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason
 
@@ -78,14 +79,14 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     dispatcher = frontier.dispatcher
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
-    silent, judge = frontier.silent_hosts, frontier.judge
-    units = sorted(judge.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
+    silent, judge, probes = frontier.silent_hosts, frontier.judge, Probes(frontier.judge)
+    units = sorted(probes.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
     poor = [unit for unit in units if judge.comes_last(*unit)]
     growing = [unit for unit in units if unit not in poor]
     rules = len(frontier.forms.tests(last=True, but=silent))
     if not (growing or poor or rules):
         return None
-    return LastFetches(growing, judge.probes_left(growing), poor, rules)
+    return LastFetches(growing, probes.left(growing), poor, rules)
 
 
 def _size(unit: tuple[Host, Section | None]) -> str:

@@ -33,8 +33,7 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterable, Iterator, Sequence
-from math import ceil
+from collections.abc import Container, Iterator
 from random import Random
 from typing import Final
 
@@ -51,8 +50,6 @@ JUDGE_STATE: Final = struct.Struct(">QdQ")
 """`good`, `cost` and `repeats`, as they are stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-COMPARED: Final = 64
-"""Demoted units that are compared when a probe is due: of more, a random choice."""
 REGROWTH: Final = 1.5
 """So many times its size a unit may grow that was set free, before it is looked at again."""
 RECOVERY: Final = 2.0
@@ -74,11 +71,9 @@ LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
+LEAST_TRUST: Final = 1e-7
 SAMENESS_PROBES: Final = 9.0
 """So many times as many more probes set free what says the same: the days of a month come before the next month."""
-LEAST_TRUST: Final = 1e-7
-TRUST_POWER: Final = 0.75
-"""How far trust goes: a unit's turn to be probed comes so much sooner."""
 
 
 class TrapJudge:
@@ -404,9 +399,6 @@ class TrapJudge:
 
     # Probes
 
-    def probe_is_due(self) -> bool:
-        return bool(self.demoted) and self.cost < self.options.probes * self.fetches
-
     def comes_last(self, host: Host, section: Section | None) -> bool:
         """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is; or if it
         is a small section of a demoted host that does not grow: then it is fetched, after all else.
@@ -419,97 +411,15 @@ class TrapJudge:
         most = unit.trap.novelty < CALM and 2 * unit.known > self.known
         return most or unit.queued <= max(self.first_probes, self.good)
 
-    def candidates(self, *, last: bool, but: Container[bytes] = ()) -> Iterator[tuple[Host, Section | None]]:
-        """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe.
-
-        The `last` of them are as many as can be told from traps by what may still be spent on them all.
-        """
-        units = self.to_be_probed(last=last, but=but)
-        if len(units) > COMPARED:
-            begun = [unit for unit in units if _to_be_told(*unit) < MEASURED]
-            units = begun + self.random.sample(units, COMPARED)
-        units.sort(key=self._virtual_time)
-        return self._affordable(units) if last else iter(units)
-
-    def _affordable(self, units: Iterable[tuple[Host, Section | None]]) -> Iterator[tuple[Host, Section | None]]:
-        """What comes last, and of all others the first that have a round each; at least one.
-
-        One that was found to have nothing left to fetch needs none.
-        """
-        left, is_first = self._last_cost_left, True
-        for unit in units:
-            if self.comes_last(*unit):
-                yield unit
-            elif is_first or left >= _to_be_told(*unit):
-                yield unit
-                if _has_work(*unit):
-                    left -= _to_be_told(*unit)
-                    is_first = False
-
-    def to_be_probed(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
-        """All of these, in no order."""
-        units = [unit for unit in self.units_held(but) if _has_work(*unit)]
-        if last:
-            units += [(host, one) for host, unit in units if unit is None for one in self._sound(host)]
-        return [unit for unit in units if self._may_be_probed(*unit, last=last)]
-
-    def _sound(self, host: Host) -> list[Section]:
-        """Sections of a demoted host that come last."""
-        return [one for one in host.sections.values() if one.queued and self.comes_last(host, one)]
-
     def _is_sound(self, host: Host, section: Section) -> bool:
         if section.trap.demoted or section.trap.novelty > self.options.low:
             return False
         return section.queued <= max(self.first_probes, self.good) and Circle.of(host, section).choice >= FED_VARIETY
 
-    def _virtual_time(self, unit: tuple[Host, Section | None]) -> tuple[float, float]:
-        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host.
-
-        It is served in rounds, as fewer than `MEASURED` fetches say nothing of an end: the probes that 20 large sites
-        have together are enough for some of them, and each that is set free lets the crawl go on to the others.
-        """
-        host, section = unit
-        trap = (section or host).trap
-        trust: float = (self.graph.trust(host.key) + LEAST_TRUST) ** TRUST_POWER
-        rounds = trap.cost // MEASURED
-        return (rounds * MEASURED + 1) * trap.novelty / trust, -trap.cost
-
-    def _may_be_probed(self, host: Host, section: Section | None, *, last: bool) -> bool:
-        """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
-        unit = section or host
-        if self.comes_last(host, section) or not last:
-            return self.comes_last(host, section) == last
-        return unit.trap.cost < self.first_probes + unit.trap.tried and self._last_cost_left > 0
-
-    @property
-    def _last_cost_left(self) -> float:
-        """What demoted units may still cost when nothing else is left."""
-        return self.first_probes + self.options.last_probes * self.fetches - self.cost
-
-    def probes_left(self, units: Sequence[tuple[Host, Section | None]]) -> int:
-        """How many more fetches of `units` there may be when nothing else is left, if all of them grow on."""
-        options, fetches = self.options, self.fetches
-        capped = (options.first_probes + options.last_probes * fetches - self.cost) / (1 - options.last_probes)
-        varied = fetches - self.repeats
-        small = LEAST_PROBES + varied / PROBES_DIVISOR + options.last_probes * fetches - self.cost
-        most = max(0, ceil(min(capped, small / (1 - options.last_probes - 1 / PROBES_DIVISOR))))
-        first = min(options.first_probes, LEAST_PROBES + (varied + most) // PROBES_DIVISOR)
-        traps = [(section or host).trap for host, section in units]
-        return min(most, sum(max(0, ceil(first + trap.tried - trap.cost)) for trap in traps))
-
     @property
     def first_probes(self) -> int:
         """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
         return min(self.options.first_probes, LEAST_PROBES + (self.fetches - self.repeats) // PROBES_DIVISOR)
-
-    def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
-        """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
-        if section is not None:
-            return (section,)
-        queued = [s for s in host.sections.values() if s.queued]
-        waiting = [s for s in queued if not s.is_requisites] or queued
-        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not s.trap.is_left]
-        return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
         return JUDGE_STATE.pack(self.good, self.cost, self.repeats)
@@ -526,17 +436,3 @@ def _waits(host: Host, section: Section | None) -> int:
     """URLs that wait in a unit, and are held back with it."""
     parts = host.requisites if section is None and host.trap.is_full else None
     return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
-
-
-def _to_be_told(host: Host, section: Section | None) -> float:
-    """What a demoted unit costs yet until it has been measured again."""
-    return MEASURED - (section or host).trap.cost % MEASURED
-
-
-def _has_work(host: Host, section: Section | None) -> bool:
-    """Whether URLs of a demoted unit wait that no person has blocked, no rule joins and no drought holds back."""
-    if (section or host).trap.is_left:
-        return False
-    if section is not None:
-        return section.queued > 0
-    return any(s.queued and not s.trap.is_left for s in host.sections.values())
