@@ -38,24 +38,8 @@ IMPORTED = (
     "pipelines",
     "scrapy.cmdline",
     "scrapy.commands",
-    "scrapy.core.downloader.handlers.datauri",
-    "scrapy.core.downloader.handlers.file",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.core.downloader.handlers.s3",
     "scrapy.downloadermiddlewares",
-    "scrapy.extensions.corestats",
-    "scrapy.extensions.logcount",
-    "scrapy.extensions.logstats",
-    "scrapy.extensions.memdebug",
-    "scrapy.extensions.memusage",
-    "scrapy.extensions.remote_control",
-    "scrapy.extensions.spiderstate",
-    "scrapy.extensions.telnet",
-    "scrapy.extensions.throttle",
-    "scrapy.pqueues",
     "scrapy.spidermiddlewares",
-    "scrapy.squeues",
-    "scrapy.utils.engine",
     "sitecrawl.commands",
     "sitecrawl.console",
     "sitecrawl.dashboard",
@@ -63,9 +47,23 @@ IMPORTED = (
     "sitecrawl.scheduler",
     "sitecrawl.spiders",
     "sitecrawl.webhooks",
-    "uvloop",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
+SPARED = (
+    *(f"scrapy.core.downloader.handlers.{name}" for name in ("datauri", "file", "http11", "s3")),
+    *(
+        f"scrapy.extensions.{name}"
+        for name in (
+            "corestats", "logcount", "logstats", "memdebug", "memusage", "remote_control", "spiderstate", "telnet",
+            "throttle",
+        )
+    ),
+    "scrapy.pqueues",
+    "scrapy.squeues",
+    "scrapy.utils.engine",
+    "uvloop",
+)  # fmt: skip
+"""Modules that each crawl would import itself, if there are any of the name: another Scrapy may have others."""
 LATER = frozenset({"sitecrawl.extensions.ftp_client", "sitecrawl.extensions.ftp_session"})
 """Modules that take the reactor, so that a crawl has to have chosen it."""
 
@@ -82,6 +80,9 @@ def import_everything() -> None:
         for found in pkgutil.walk_packages(getattr(imported, "__path__", ()), f"{name}."):
             if found.name not in LATER:
                 importlib.import_module(found.name)
+    for name in SPARED:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     assert "twisted.internet.reactor" not in sys.modules, "a crawl chooses its reactor itself"
 
 
