@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.page.markup import ATTRIBUTE, MARKUP, MOST_ATTRIBUTES, TEXT_ONLY, UNSEEN, end_of_content
+from sitecrawl.page.markup import ATTRIBUTE, MARKUP, MOST_ATTRIBUTES, TEXT_ONLY, UNSEEN, first_end
 
-_RAW: Final = (UNSEEN - {"template"}) | TEXT_ONLY
+_RAW: Final = (UNSEEN | TEXT_ONLY) - {"template", "plaintext"}
 _SHORT: Final = 1 << 16
 """Characters of a page whose tags are not looked at: 16,000 attributes at most, half a second."""
 
@@ -34,7 +34,7 @@ def lean(html: str, most: int = MOST_ATTRIBUTES, short: int = _SHORT) -> str:
                 pieces += [html[kept:last], " "]
                 kept = end - _closes_itself(attributes)
         if name in _RAW and not (match["slash"] or _closes_itself(attributes)):
-            start, position = position, end_of_content(html, name, position)
+            start, position = position, first_end(html, name, position)
             if html.find("<!--", start, position) >= 0:
                 pieces += [html[kept:start], html[start:position].replace("<!--", "<!- ")]
                 kept = position

@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
+from html.entities import html5
 from itertools import islice
 from math import isqrt
 from typing import Final, NamedTuple
@@ -165,7 +166,7 @@ MARKUP: Final = re.compile(
 """A comment, a tag, or what is neither and no text."""
 UNSEEN: Final = frozenset({"script", "style", "template", "noembed", "noframes", "iframe"})
 """Elements whose content is no part of the page."""
-TEXT_ONLY: Final = frozenset({"title", "textarea", "xmp"})
+TEXT_ONLY: Final = frozenset({"title", "textarea", "xmp", "plaintext"})
 """Elements whose content is no markup."""
 VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
@@ -177,6 +178,9 @@ _OF_USE = rf"(?i:(?:{'|'.join(sorted(_WANTED | UNSEEN | TEXT_ONLY | _FOREIGN))})
 _NO_LINKS = re.compile(rf"(?:[^<]*+</?+(?!{_OF_USE})[A-Za-z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))*+")
 """Texts and tags in which nothing begins that `_is_wanted`, and no content that is no markup: by one search in a
 fifth of the time that they take one by one."""
+_ENDS["plaintext"] = re.compile(r"(?!)")
+# HTML, sections 13.2.5.18 to 31: in a comment in a script another may stand, whose end is not that of the first.
+_IN_SCRIPT = re.compile(r"<!--(?!-?>)|-->|<(/?+)script(?=[\t\n\f\r />])", re.IGNORECASE)
 _END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
 _ANY_TAG = re.compile(r"<[^>]*+>?")
 
@@ -226,16 +230,34 @@ def _end_of(passed: re.Pattern[str], html: str, start: int) -> int:
 
 def end_of_content(html: str, tag: str, start: int) -> int:
     """Where the content that is no markup ends, which begins at `start`: at once where the tag has none."""
+    end = first_end(html, tag, start)
+    return _end_of_script(html, start) if tag == "script" and html.find("<!--", start, end) >= 0 else end
+
+
+def first_end(html: str, tag: str, start: int) -> int:
+    """The same to who knows no comments in scripts."""
     if tag not in _ENDS:
         return start
     end = _ENDS[tag].search(html, start)
     return end.start() if end else len(html)
 
 
+def _end_of_script(html: str, start: int) -> int:
+    in_comment = is_nested = False
+    for match in _IN_SCRIPT.finditer(html, start):
+        if match[1] is None:
+            in_comment, is_nested = match[0] == "<!--", is_nested and match[0] == "<!--"
+        elif match[1] and not is_nested:
+            return match.start()
+        else:
+            is_nested = in_comment and not match[1]
+    return len(html)
+
+
 def attributes_of(text: str) -> dict[str, str | None]:
     """The attributes that stand in a tag: names in lower case, None for one without value."""
     values: dict[str, str | None] = {}
-    for match in ATTRIBUTE.finditer(text):
+    for match in ATTRIBUTE.finditer(text.replace("\0", "\ufffd")):
         name, equals, double, single, bare = match.groups()
         if name:
             values.setdefault(name.lower(), _decoded(double or single or bare or "") if equals else None)
@@ -245,7 +267,26 @@ def attributes_of(text: str) -> dict[str, str | None]:
 
 
 def _decoded(value: str) -> str:
-    return unescape(value) if "&" in value else value
+    return _REFERENCE.sub(_character, value) if "&" in value else value
+
+
+# HTML, sections 13.2.5.72 to 84: of a text `unescape` takes more for references, such as `&copy=`.
+_REFERENCE = re.compile(r"&(?:#(?:[xX]0*+([0-9a-fA-F]*+)|0*+([0-9]*+))(?<![#xX]);?+|([A-Za-z0-9]++(?:;|(?!=))))")
+
+
+def _character(reference: re.Match[str]) -> str:
+    hexadecimal, decimal, name = reference.groups()
+    if name is not None:
+        return html5.get(name, reference[0])
+    digits = hexadecimal or decimal or "0"
+    if len(digits) > _MOST_DIGITS:
+        return "\ufffd"
+    number = int(digits, 16 if hexadecimal else 10)
+    return unescape(f"&#{number};") or chr(number)  # a control character is one, to HTML
+
+
+_MOST_DIGITS = 7
+"""Of the number of a character."""
 
 
 def _text(html: str, tag: str, start: int, content_end: int) -> str:

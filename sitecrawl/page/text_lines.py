@@ -25,13 +25,13 @@ def _names(text: str) -> frozenset[str]:
 _BREAKS: Final = _names(
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li listing main menu nav ol "
-    "optgroup option p pre search section select summary table tbody textarea tfoot thead title tr ul xmp"
+    "optgroup option p plaintext pre search section select summary table tbody textarea tfoot thead title tr ul xmp"
 )
 _PARTS: Final = _names("audio button canvas embed iframe img input object svg td th video")
 """What stands between words without ending a line."""
 _OPAQUE: Final = UNSEEN | TEXT_ONLY
 _NEVER_HIDES: Final = VOID | _OPAQUE
-_KEEPS_LINES: Final = frozenset({"pre", "listing", "textarea", "xmp"})
+_KEEPS_LINES: Final = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
 _MAY_HIDE = re.compile("hidden|display", re.IGNORECASE)
 _DISPLAY_NONE = re.compile(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
 
