@@ -116,7 +116,7 @@ static int read_element(const Page *page, PyObject *element) {
         return ELSEWHERE;
     }
     href = value_of(attributes, page->href);
-    if (href == NULL) { /* SVG has it by another name */
+    if (href == NULL) {
         return PyErr_Occurred() ? FAILED : ELSEWHERE;
     }
     if (value_of(attributes, page->rel) != NULL || PyErr_Occurred()) {

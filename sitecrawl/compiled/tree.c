@@ -22,7 +22,7 @@ enum { ELEMENT = 1, TEXT = 3 };        /* types of nodes, as the DOM numbers the
 enum { WITHOUT_EVENTS = 1 };           /* nothing listens to the tree: LexborDocumentOptions.WO_EVENTS */
 enum { READ = 2000, KEPT = 200 };      /* characters of a link's text, before and after its white space is collapsed */
 enum { KNOWN_TAGS = 512, NAMED = 8 };  /* lexbor's own tags have numbers below; others are addresses */
-enum { UNASKED = 0, UNWANTED = 1, WANTED = 2, WITH_TEXT = 3 };
+enum { UNASKED = 0, UNWANTED = 1, FOREIGN = 2, WANTED = 3, TITLE = 4, ANCHOR = 5 };
 
 static struct {
     Node *(*create)(void);
@@ -37,6 +37,7 @@ static struct {
     int (*type)(Node *node);
     uintptr_t (*tag)(Node *node);
     const unsigned char *(*name)(Node *element, size_t *length);
+    const unsigned char *(*dom_name)(Node *element, size_t *length); /* of HTML in upper case */
     void *(*first_attribute)(Node *element);
     void *(*next_attribute)(void *attribute);
     const unsigned char *(*attribute_name)(void *attribute, size_t *length);
@@ -58,6 +59,7 @@ static const char *const names[] = {
     "lxb_dom_node_type_noi",
     "lxb_dom_node_tag_id_noi",
     "lxb_dom_element_qualified_name",
+    "lxb_dom_element_tag_name",
     "lxb_dom_element_first_attribute_noi",
     "lxb_dom_element_next_attribute_noi",
     "lxb_dom_attr_qualified_name",
@@ -118,11 +120,12 @@ typedef struct {
 static const char *const common_names[NAMED] = {"a", "href", "title", "class", "rel", "id", "content", "name"};
 
 static int kind_of_name(const unsigned char *name, size_t length) {
-    static const char *const wanted[] = {"a",     "title",  "area", "base", "embed",
-                                         "frame", "iframe", "link", "meta", "object"};
+    static const char *const wanted[] = {"a",     "title",  "svg",  "math", "area", "base",
+                                         "embed", "frame", "iframe", "link", "meta", "object"};
+    static const int kind[] = {ANCHOR, TITLE, FOREIGN, FOREIGN};
     for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
         if (strlen(wanted[at]) == length && memcmp(wanted[at], name, length) == 0) {
-            return at < 2 ? WITH_TEXT : WANTED;
+            return at < sizeof kind / sizeof *kind ? kind[at] : WANTED;
         }
     }
     return UNWANTED;
@@ -226,13 +229,41 @@ static PyObject *text_of(const Reader *reader, Node *element) {
     return kept;
 }
 
+/* Whether an element that is wanted is one of SVG or MathML. */
+static int is_foreign(Node *element) {
+    size_t length = 0;
+    const unsigned char *name = lexbor.dom_name(element, &length);
+    return name != NULL && length > 0 && name[0] >= 'a';
+}
+
+/* SVG 1.1 has another name for `href`: -1 with an error. */
+static int name_href(const Reader *reader, PyObject *attributes) {
+    PyObject *name = PyUnicode_FromString("xlink:href");
+    PyObject *value = name == NULL ? NULL : PyDict_GetItemWithError(attributes, name);
+    Py_XDECREF(name);
+    if (value == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    switch (PyDict_Contains(attributes, reader->common[1])) {
+        case 0:
+            return PyDict_SetItem(attributes, reader->common[1], value);
+        case 1:
+            return 0;
+        default:
+            return -1;
+    }
+}
+
 /* Adds an element to what was found: 0, or -1 with an error. Takes the reference to `text`. */
-static int add(const Reader *reader, Node *element, PyObject *text) {
+static int add(const Reader *reader, Node *element, PyObject *text, int has_xlink) {
     size_t length = 0;
     const unsigned char *bytes = lexbor.name(element, &length);
     PyObject *name = bytes == NULL ? PyUnicode_FromString("") : name_of(reader, bytes, length);
     PyObject *attributes = attributes_of(reader, element), *three = NULL, *arguments = NULL, *made = NULL;
     int failed;
+    if (attributes != NULL && has_xlink && name_href(reader, attributes) < 0) {
+        Py_CLEAR(attributes);
+    }
     if (name != NULL && attributes != NULL && text != NULL) {
         three = PyTuple_Pack(3, name, attributes, text);
     }
@@ -268,15 +299,21 @@ static Node *following(Node *node, Node *top) {
 }
 
 static int find_elements(const Reader *reader, Node *root) {
+    int has_foreign = 0;
     for (Node *node = root; node != NULL; node = following(node, root)) {
-        int kind;
+        int kind, is_of_html;
         if (lexbor.type(node) != ELEMENT || (kind = kind_of(node)) == UNWANTED) {
+            continue;
+        }
+        has_foreign |= kind == FOREIGN;
+        is_of_html = !has_foreign || !is_foreign(node);
+        if (kind == FOREIGN || (kind != ANCHOR && !is_of_html)) {
             continue;
         }
         if (PyList_Size(reader->found) >= reader->limit) {
             return 0;
         }
-        if (add(reader, node, kind == WITH_TEXT ? text_of(reader, node) : Py_NewRef(reader->empty)) < 0) {
+        if (add(reader, node, kind >= TITLE ? text_of(reader, node) : Py_NewRef(reader->empty), !is_of_html) < 0) {
             return -1;
         }
     }
@@ -292,7 +329,7 @@ static int find_root(const Reader *reader, Node *root, PyObject *found) {
         const unsigned char *name = lexbor.attribute_name(attribute, &length);
         if (length == 4 && memcmp(name, "lang", 4) == 0) {
             alone.found = found;
-            return add(&alone, root, Py_NewRef(reader->empty));
+            return add(&alone, root, Py_NewRef(reader->empty), 0);
         }
     }
     return 0;

@@ -356,8 +356,6 @@ def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
 
 def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
     href = element.attributes.get("href")
-    if href is None:
-        href = element.attributes.get("xlink:href")  # SVG 1.1, section 17.1
     if href is not None:
         rel = element.attributes.get("rel")
         nofollow = rel is not None and not _NOT_VOUCHED.isdisjoint(rel.lower().split())

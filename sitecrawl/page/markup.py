@@ -34,8 +34,11 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 from sitecrawl.compiled import native
+from sitecrawl.page import foreign
+from sitecrawl.page.foreign import Nesting
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "object", "embed", "base", "meta", "link", "title"})
+_OF_HTML = _WANTED - {"a"}
 _SELECTOR = ",".join(sorted(_WANTED))
 _MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
 _PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
@@ -93,8 +96,9 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
         found, text = read
     elif (no_tree := too_much(html, options)) is None:
         tree = LexborHTMLParser(html, options=_OPTIONS)
-        found = [*_root_of(tree), *_elements_of(tree, _SELECTOR, limit + 1)]
-        made_of = _elements_of(tree, _PARTS_SELECTOR, limit) if parts else []
+        has_foreign = foreign.may_be_in(html)
+        found = [*_root_of(tree), *_elements_of(tree, _SELECTOR, limit + 1, has_foreign=has_foreign)]
+        made_of = _elements_of(tree, _PARTS_SELECTOR, limit, has_foreign=has_foreign) if parts else []
         text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
         text = html.decode("utf-8", "replace")
@@ -132,10 +136,33 @@ def _root_of(tree: LexborHTMLParser) -> Iterator[Element]:
         yield Element("html", attributes, "")
 
 
-def _elements_of(tree: LexborHTMLParser, selector: str, limit: int) -> list[Element]:
-    nodes = tree.css(selector)[:limit]
-    tags = [(node.tag or "").lower() for node in nodes]  # SVG has names with capitals
-    return [Element(tag, node.attributes, _text_of(node, tag)) for tag, node in zip(tags, nodes, strict=True)]
+def _elements_of(tree: LexborHTMLParser, selector: str, limit: int, *, has_foreign: bool) -> list[Element]:
+    nodes = tree.css(selector)
+    if not has_foreign:
+        return [_element(node) for node in nodes[:limit]]
+    namespaces: dict[int, tuple[str, str]] = {}
+    made = (_of_namespace(_element(node), _namespace_of(node, namespaces)) for node in nodes)
+    return list(islice(filter(None, made), limit))
+
+
+def _element(node: LexborNode) -> Element:
+    tag = (node.tag or "").lower()  # SVG has names with capitals
+    return Element(tag, node.attributes, _text_of(node, tag))
+
+
+def _namespace_of(node: LexborNode, known: dict[int, tuple[str, str]]) -> str:
+    """What selectolax does not say. `known`, by the node, has the namespace of an element and of its content."""
+    passed, parent = list[LexborNode](), node
+    while parent.mem_id not in known and parent.parent is not None:
+        passed.append(parent)
+        parent = parent.parent
+    namespace, inside = known.get(parent.mem_id, ("", ""))
+    for one in reversed(passed):
+        tag = (one.tag or "").lower()
+        namespace = foreign.entered(inside, tag)
+        inside = foreign.content_of(namespace, tag, one.attributes.get("encoding") if namespace == "math" else None)
+        known[one.mem_id] = namespace, inside
+    return namespace
 
 
 def _text_of(node: LexborNode, tag: str) -> str:
@@ -172,12 +199,12 @@ VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
 """Elements that have no content and no end (HTML, section 13.1.2)."""
-_FOREIGN = frozenset({"svg", "math"})
 _ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
-_OF_USE = rf"(?i:(?:{'|'.join(sorted(_WANTED | UNSEEN | TEXT_ONLY | _FOREIGN))})[\t\n\f\r />]|html(?!>))"
+_NAMES = sorted(_WANTED | UNSEEN | TEXT_ONLY | foreign.ROOTS | {"plaintext", "template"})
+_OF_USE = rf"(?i:(?:{'|'.join(_NAMES)})[\t\n\f\r />]|html(?!>))"
 _NO_LINKS = re.compile(rf"(?:[^<]*+</?+(?!{_OF_USE})[A-Za-z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))*+")
-"""Texts and tags in which nothing begins that `_is_wanted`, and no content that is no markup: by one search in a
-fifth of the time that they take one by one."""
+"""Texts and tags in which nothing begins that `_is_wanted`, no content that is no markup, and no drawing: by one search
+in a fifth of the time that they take one by one."""
 _ENDS["plaintext"] = re.compile(r"(?!)")
 # HTML, sections 13.2.5.18 to 31: in a comment in a script another may stand, whose end is not that of the first.
 _IN_SCRIPT = re.compile(r"<!--(?!-?>)|-->|<(/?+)script(?=[\t\n\f\r />])", re.IGNORECASE)
@@ -203,24 +230,48 @@ def tags(
 ) -> Iterator[Element]:
     """The elements of a page that are wanted, by name and attributes, read off its text.
 
-    What `passed` matches has none of them. An element of SVG or MathML that closes itself has no content, whatever
-    one of its name has in HTML.
+    What `passed` matches has none of them. In SVG and MathML what is no markup in HTML is markup, but for style
+    sheets.
     """
-    position = foreign = 0
-    while match := MARKUP.search(html, _end_of(passed, html, position)):
+    position = templates = 0
+    nesting = Nesting()
+    while match := MARKUP.search(html, position if nesting else _end_of(passed, html, position)):
         position = match.end()
         if not match["name"]:
+            if nesting.inside and match[0].startswith("<![CDATA["):
+                position = _end_of_cdata(html, match.start())
             continue
-        tag = match["name"].lower()
-        closes_itself = match["attributes"].endswith("/")
-        if tag in _FOREIGN and not closes_itself:
-            foreign = max(0, foreign + (-1 if match["slash"] else 1))
-        if match["slash"]:
-            continue
-        content_end = position if foreign and closes_itself else end_of_content(html, tag, position)
-        if match["end"] and is_wanted(tag, match["attributes"]):  # a tag that the page ends in is none
-            yield Element(tag, attributes_of(match["attributes"]), _text(html, tag, position, content_end))
-        position = content_end
+        tag, attributes = match["name"].lower(), match["attributes"]
+        if tag == "template":
+            templates = max(0, templates + (-1 if match["slash"] else 1))
+        elif match["slash"]:
+            if nesting:
+                nesting.end(tag)
+        else:
+            namespace = nesting.start(tag, attributes) if nesting or tag in foreign.ROOTS else ""
+            is_markup = namespace and (tag != "style" or attributes.endswith("/"))
+            content_end = position if is_markup else end_of_content(html, tag, position)
+            if match["end"] and not templates and is_wanted(tag, attributes):  # a tag that the page ends in is none
+                made = Element(tag, attributes_of(attributes), _text(html, tag, position, content_end))
+                if (element := _of_namespace(made, namespace)) is not None:
+                    yield element
+            position = content_end
+
+
+def _end_of_cdata(html: str, start: int) -> int:
+    end = html.find("]]>", start)
+    return end if end >= 0 else len(html)
+
+
+def _of_namespace(element: Element, namespace: str) -> Element | None:
+    """What an element is in its namespace: in SVG and MathML there are anchors, and no others that say something
+    about links. SVG 1.1 has another name for `href`.
+    """
+    if not namespace:
+        return element
+    if element.tag == "a" and "xlink:href" in element.attributes:
+        element.attributes.setdefault("href", element.attributes["xlink:href"])
+    return None if element.tag in _OF_HTML else element
 
 
 def _end_of(passed: re.Pattern[str], html: str, start: int) -> int:
@@ -293,8 +344,9 @@ def _text(html: str, tag: str, start: int, content_end: int) -> str:
     if tag == "style":
         return html[start:content_end]
     if tag == "title":
-        return collapsed(unescape(html[start : min(content_end, start + _TEXT_READ)]))
+        return collapsed(unescape(html[start : min(content_end, start + _TEXT_READ)].replace("\0", "\ufffd")))
     if tag == "a":
         end = _END_OF_ANCHOR.search(html, start, start + _TEXT_READ)
-        return collapsed(unescape(_ANY_TAG.sub("", html[start : end.start() if end else start + _TEXT_READ])))
+        inside = _ANY_TAG.sub("", html[start : end.start() if end else start + _TEXT_READ])
+        return collapsed(unescape(inside.replace("\0", "")))
     return ""

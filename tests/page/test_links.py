@@ -97,6 +97,8 @@ def test_documents_in_frames_are_read_so_deep() -> None:
         "<form action=/x>",
         "<!-- <a href=/x> -->",
         "<template><a href=/x></template>",
+        "<a xlink:href=/x>",
+        "<svg><link rel=next href=/x></svg>",
         "<script>document.write('<a href=/x>')</script>",
     ],
 )
@@ -138,6 +140,12 @@ def test_nofollow_only_if_all_are() -> None:
 def test_base(base: str, expected: str) -> None:
     """The first base counts for all links, also those before it; one that is no URL counts for none."""
     assert targets(read(f"<a href=x></a><base target=_top><base href='{base}'><base href='/second/'>")) == [expected]
+
+
+def test_what_is_html_alone_means_nothing_in_a_drawing() -> None:
+    """Neither a base nor a title there is the page's."""
+    page = read("<svg><title>A drawing</title><base href=/no/></svg><title>A page</title><a href=x>x</a>")
+    assert (page.title, targets(page)) == ("A page", ["http://a.b/dir/x"])
 
 
 def test_link_header() -> None:

@@ -38,7 +38,7 @@ PAGES = [
     b"<a href=/x?a=1&amp;y=1&copy=2&notit;&copyx&copy&copy;&notin;&bogus;&AMP>references</a>",
     b"<a href='/&#65&#x42;&#000000000067&#xd&#0;&#1;&#x80;&#xd800;&#xffff;&#x110000;&#;&#x;&#xg'>numbers</a>",
     b"<a href='/&#" + b"1" * 5000 + b";'>one that Python refuses</a>",
-    b"<a \0href=/no href='/yes\0'>t\0</a>",
+    b"<a \0href=/no href='/yes\0'>t\0</a><title>T\0</title>",
     b"<script><!--<script></script><a href=/no>--></script><a href=/yes>y</a>",
     b"<script><!--<script></script><!--></script><a href=/yes>y</a>",
     b"<script><!-- --><script></script><a href=/yes>y</a><!-- --></script>",
@@ -47,12 +47,32 @@ PAGES = [
     b"<script><!-- <SCRIPT/></script\n></script><a href=/yes>y</a>",
     b"<script><!--<script></script><a href=/no>",
     b"<a href=/yes>y</a><plaintext></plaintext><a href=/no>",
+    b"<svg><title>no title</title><base href=/no/></svg><title>T</title><a href=/yes>y</a>",
+    b"<svg><link rel=next href=/no><area href=/no><iframe src=/no></iframe></svg><iframe src=/f></iframe>",
+    b"<svg><a xlink:href=/1 /><a href=/2 xlink:href=/no /></svg><a xlink:href=/3>none</a>",
+    b"<svg><foreignObject><a xlink:href=/3>none</a><link href=/yes></foreignObject><link href=/no></svg>",
+    b"<svg><desc><title>T</title></desc><title><a href=/yes>y</a></title><title></title></svg><title>T</title>",
+    b"<svg><textarea><a href=/yes>y</a></textarea><script>'<a href=/yes>y</a>'</script><title/></svg>",
+    b"<svg><![CDATA[ > <a href=/no> ]]><style>a { b: c }</style><style/><a href=/yes>y</a></svg>",
+    b"<svg><![CDATA[ > <a href=/no>",
+    b"<![CDATA[ > <a href=/yes>y</a> ]]>",
+    b"<svg><g><p><base href=/yes><title>T</title><svg/><base href=/yes>",
+    b"<p><svg></p><base href=/yes>",
+    b"<svg><svg></svg><base href=/no></svg><base href=/yes>",
+    b"<svg><desc><svg></svg><base href=/yes></desc><base href=/no></svg></svg><base href=/yes>",
+    b"<svg><desc></svg><base href=/yes>",
+    b"<math><title>no title</title><mi><base href=/yes></mi><a href=/yes>y</a><base href=/no></math>",
+    b"<math><annotation-xml><base href=/no></annotation-xml><annotation-xml encoding=text/html><base href=/yes>",
+    b"<template><template></template><a href=/no></template></template><a href=/yes>y</a>",
+    b"<template><script>'</template>'</script><a href=/no></template><a href=/yes>y</a>",
+    b"<a href=/yes>y</a><template><a href=/no>",
     b"",
 ]
 
 
 def by_tags(html: bytes, monkeypatch: pytest.MonkeyPatch) -> list[markup.Element]:
     with monkeypatch.context() as patch:
+        patch.setattr(markup, "native", None)
         patch.setattr(markup, "too_much", lambda html, options: TREE_SIZE)
         return elements(html, 1000).found
 
@@ -120,6 +140,10 @@ def test_ordinary_page_gets_a_tree() -> None:
         (b"<!--" * 300_000, 0),
         (b"<script>" * 200_000, 0),
         (b"<script><!--" * 100_000, 0),
+        (b"<svg>" * 100_000 + b"</math>" * 100_000 + b"<p><a href=/x>", 1),
+        (b"<svg><desc>" * 100_000 + b"</svg>" * 100_000 + b"<a href=/x>", 1),
+        (b"<svg>" + b"<![CDATA[" * 100_000, 0),
+        (b"<svg>" + b"<style>" * 100_000, 0),
         (b"<script><!--<script></script></script>" * 30_000 + b"--></script><a href=/x>", 1),
         (b"<a href='" + b"&#" * 200_000 + b"1" * 200_000 + b"&a" * 200_000 + b"'>", 1),
         (b"<a href=/x><object>" * 20_000, 40_000),
