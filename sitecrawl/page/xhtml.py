@@ -2,17 +2,18 @@
 
 What differs between the two is what their tokenizers do (XML, sections 2 and 3; HTML, section 13.2.5): in XML any
 element may close itself, `<script/>` and `<title/>` included, which in HTML swallow the rest of the page; CDATA is
-text; a comment ends at `-->` alone, and a processing instruction at `?>`; names have prefixes. One pass rewrites just
-that, and the lines stay where they are. So what is not well-formed, of which a browser shows the beginning and an
-error, is read as far as HTML can be.
+text; a comment ends at `-->` alone, and a processing instruction at `?>`; names have prefixes and namespaces, and
+`<A>` is no `<a>`. One pass rewrites just that, and the lines stay where they are. What HTML would take for its own is
+put behind a prefix, `x:`. So what is not well-formed, of which a browser shows the beginning and an error, is read as
+far as HTML can be; that goes for a root without a namespace as well.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-from sitecrawl.page.markup import ATTRIBUTES, VOID
+from sitecrawl.page.markup import ATTRIBUTE, ATTRIBUTES, TEXT_ONLY, VOID, attributes_of
 
 XHTML: Final = "http://www.w3.org/1999/xhtml"
 TYPES: Final = frozenset({"application/xhtml+xml", "application/vnd.wap.xhtml+xml", "image/svg+xml"})
@@ -27,7 +28,12 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _KNOWN: Final = ("http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML")
-_PREFIX: Final = re.compile(rf"""xmlns:([\w.-]+)\s*+=\s*+["'](?:{"|".join(map(re.escape, _KNOWN))})["']""")
+_XLINK: Final = "http://www.w3.org/1999/xlink"
+_NAMES: Final = "|".join(map(re.escape, (*_KNOWN, _XLINK)))
+_PREFIX: Final = re.compile(rf"""xmlns:([\w.-]+)\s*+=\s*+["']({_NAMES})["']""")
+_CAPITAL: Final = re.compile(r"""[\s"'][A-Z][\w.:-]*+\s*+=""")
+_HOLD_MARKUP: Final = TEXT_ONLY - {"title"}
+"""What is text alone to HTML, and to XML need not be."""
 _ROOT: Final = re.compile(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\])?+[^>]*+>)*+<(?:[\w.-]++:)?+html(?=[\s>])([^>]*+)>",
     re.IGNORECASE | re.DOTALL,
@@ -50,20 +56,79 @@ def as_html(text: str, content_type: str) -> str:
     """`text` itself, unless `content_type` is one of XML."""
     if content_type not in TYPES:
         return text
-    known = {f"{prefix}:" for prefix in _PREFIX.findall(text)}
+    return _TOKEN.sub(_Rewriter(text).rewritten, text)
 
-    def rewritten(token: re.Match[str]) -> str:
+
+class _Open(NamedTuple):
+    """An element that has not ended."""
+
+    name: str
+    """With its prefix, as it stands there."""
+    is_known: bool
+    """Whether names without a prefix are known to HTML in it."""
+    html: str
+    """Its name in HTML."""
+    after: str
+    """What stands behind its end in HTML."""
+
+
+class _Rewriter:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open: list[_Open] = []
+        prefixes = _PREFIX.findall(text)
+        self._known = {f"{prefix}:" for prefix, namespace in prefixes if namespace != _XLINK}
+        self._xlinks = {prefix for prefix, namespace in prefixes if namespace == _XLINK} - {"xlink"}
+
+    def rewritten(self, token: re.Match[str]) -> str:
         if token["data"] is not None:
             return token["data"].replace("&", "&amp;").replace("<", "&lt;")  # `>` is text: see `budget`
         if not token["end"] and token["name"]:
             return ""  # a tag that the page ends in is none
         if token["name"] is None:
             return "\n" * token[0].count("\n")
-        prefix = token["prefix"] or ""
-        name = token["name"] if prefix in known else prefix + token["name"]
-        attributes = token["attributes"]
-        if token["slash"] or not attributes.endswith("/") or name.lower() in VOID:
-            return f"<{token['slash']}{name}{attributes}>"
-        return f"<{name}{attributes[:-1]}></{name}>"
+        return self._end(token) if token["slash"] else self._start(token)
 
-    return _TOKEN.sub(rewritten, text)
+    def _end(self, token: re.Match[str]) -> str:
+        prefix = token["prefix"] or ""
+        if self._open and self._open[-1].name == prefix + token["name"]:
+            ended = self._open.pop()
+            return f"</{ended.html}{token['attributes']}>{ended.after}"
+        return f"</{'' if prefix in self._known else prefix}{token['name']}{token['attributes']}>"
+
+    def _start(self, token: re.Match[str]) -> str:
+        prefix, attributes = token["prefix"] or "", token["attributes"]
+        is_known = self._open[-1].is_known if self._open else not prefix
+        if "xmlns" in attributes and (namespace := attributes_of(attributes).get("xmlns")) is not None:
+            is_known = namespace in _KNOWN
+        name = self._name(token, is_known=is_known)
+        before = after = ""
+        if name == "title" and len(self._open) == 1 and self._open[0].html == "svg":  # the document's, not to HTML
+            before, after = "</svg>", "<svg>"
+        if self._xlinks or _CAPITAL.search(attributes):
+            attributes = ATTRIBUTE.sub(self._attribute, attributes)
+        if name.lower() in VOID:
+            return f"<{name}{attributes}>"
+        if attributes.endswith("/"):
+            return f"{before}<{name}{attributes[:-1]}></{name}>{after}"
+        self._open.append(_Open(prefix + token["name"], is_known, name, after))
+        return f"{before}<{name}{attributes}>"
+
+    def _name(self, token: re.Match[str], *, is_known: bool) -> str:
+        prefix, name = token["prefix"] or "", token["name"]
+        if prefix and prefix not in self._known:
+            return prefix + name
+        is_known = (is_known or bool(prefix)) and not name[0].isupper()  # of SVG's names a later letter may be
+        return name if is_known and not self._holds_markup(name, token.end()) else f"x:{name}"
+
+    def _holds_markup(self, name: str, start: int) -> bool:
+        return name in _HOLD_MARKUP and not self._text.startswith("</", self._text.find("<", start))
+
+    def _attribute(self, attribute: re.Match[str]) -> str:
+        if not attribute[1]:
+            return attribute[0]
+        before, name, after = attribute[0].partition(attribute[1])
+        prefix, colon, local = name.partition(":")
+        if colon and prefix in self._xlinks:
+            name = f"xlink:{local}"
+        return f"{before}{'x:' if name[:1].isupper() else ''}{name}{after}"

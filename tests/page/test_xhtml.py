@@ -76,6 +76,57 @@ def test_a_drawing_has_links() -> None:
     assert targets(drawing, "image/svg+xml") == ["/x", "/y"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        '<A href="/no"/>',
+        '<a HREF="/no"/>',
+        '<a title="T" Href="/no">x</a>',
+        '<a xmlns="http://other.example/" href="/no"/>',
+        '<p xmlns="http://other.example/"><a href="/no">x</a><base href="/no/"/></p>',
+        '<p xmlns=""><p><a href="/no">x</a></p></p>',
+        '<o:a xmlns:o="http://other.example/" href="/no"/>',
+        '<svg xmlns="http://www.w3.org/2000/svg"><A href="/no"/></svg>',
+    ],
+)
+def test_what_has_another_name_in_xml_is_no_link(other: str) -> None:
+    """Names are of a namespace, and are told apart by case."""
+    assert targets(f'{ROOT}<body>{other}<a href="/x"/></body></html>') == ["/x"]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<p xmlns="http://other.example/"><a xmlns="http://www.w3.org/1999/xhtml" href="/x"/></p>',
+        '<p xmlns="http://other.example/"><h:a xmlns:h="http://www.w3.org/1999/xhtml" href="/x"/></p>',
+        '<p xmlns="http://other.example/"><br/></p><a href="/x"/>',
+        '<textarea><a href="/x">x</a></textarea>',
+        '<textarea>x</textarea><a href="/x"/>',
+        '<textarea><![CDATA[<a href="/no"/>]]></textarea><a href="/x"/>',
+        '<xmp><a href="/x"/></xmp>',
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="X Y"><linearGradient/><a CLASS="x" href="/x"/></svg>',
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:l="http://www.w3.org/1999/xlink"><a l:href="/x"/></svg>',
+        '<a title="A /" href="/x"/>',
+    ],
+)
+def test_links_in_xml(link: str) -> None:
+    """What is of HTML's or SVG's namespace is a link wherever it stands."""
+    assert targets(f"{ROOT}<body>{link}</body></html>") == ["/x"]
+
+
+def test_names_without_a_prefix_need_a_namespace() -> None:
+    """Where the root has a prefix, they have none."""
+    body = '<h:html xmlns:h="http://www.w3.org/1999/xhtml"><a href="/no"/><h:a href="/x"/></h:html>'
+    assert targets(body) == ["/x"]
+
+
+def test_a_drawings_title_is_that_of_its_root() -> None:
+    """As `document.title` has it."""
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><title>S</title><g><title>no</title></g><a href="/x"/></svg>'
+    page = read_page("http://a.b/", svg.encode(), [(b"Content-Type", b"image/svg+xml")])
+    assert (page.title, [link.url for link in page.links]) == ("S", ["http://a.b/x"])
+
+
 def test_what_is_not_well_formed_is_read_on() -> None:
     """A browser would show an error in the place of all that follows."""
     assert targets(f'{ROOT}<p><a href="/x">& <b></p><script/><a href=/y>') == ["/x", "/y"]
@@ -88,7 +139,22 @@ def test_lines_stay_where_they_are() -> None:
     assert as_html(text, "text/html") is text
 
 
-@pytest.mark.parametrize("hostile", ["<a b=", "<?", "<!--", "<![CDATA[", "<a:", "<!DOCTYPE [", " xmlns:a", "<a /"])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<a b=",
+        "<?",
+        "<!--",
+        "<![CDATA[",
+        "<a:",
+        "<!DOCTYPE [",
+        " xmlns:a",
+        "<a /",
+        "<title>",
+        "<textarea>",
+        "<p A=''>",
+    ],
+)
 def test_hostile_xml_takes_one_pass(hostile: str) -> None:
     """What does not end extends to the end of the page, and is not looked at again from each place."""
     assert len(as_html(hostile * 20_000, XHTML)) <= 2 * len(hostile) * 20_000
