@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Protocol
@@ -201,7 +201,6 @@ def read_page(
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
     links = _Links(document, query_charset, options, met)
     _read_headers(headers, page, links)
-    links.rebase(page.base)
 
     def read_one(element: Element) -> None:
         nonlocal robots
@@ -210,7 +209,12 @@ def read_page(
         elif element.tag in _READERS:
             _READERS[element.tag](element, page, links)
 
-    links.read(found, read_one)
+    left = options.max_links
+    has_frames = any(element.tag == "iframe" for element in facts)
+    for base, part in _with_frames(found, page.base, options) if has_frames else [(page.base, found)]:
+        links.rebase(base)
+        links.read(part[:left], read_one)
+        left = max(0, left - len(part))
     page.noindex, page.nofollow = robots
     page.language = declared_language(facts, _values(headers, b"content-language"))
     page.links, page.hrefs = links.all(), links.hrefs
@@ -252,8 +256,6 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) ->
     if (limit := budget.exceeded(page.body, options.budget)) is not None:
         met[limit] += 1
     found = elements(body, options.max_links, options.tree, parts=options.max_requisites > 0)
-    if b"srcdoc" in body:
-        found = found._replace(found=_with_frames(found.found, options)[: options.max_links])
     if found.cut:
         met[LINKS] += 1
     if found.no_tree is not None:
@@ -264,17 +266,23 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) ->
     return found
 
 
-def _with_frames(found: Iterable[Element], options: PageOptions, depth: int = 0) -> list[Element]:
-    """`found` with the links of `<iframe srcdoc>` in the place of those frames."""
-    read: list[Element] = []
+def _with_frames(
+    found: Iterable[Element], base: str, options: PageOptions, depth: int = 0
+) -> Iterator[tuple[str, list[Element]]]:
+    """`found` in parts, and those of each `<iframe srcdoc>` in the place of that frame, each with its base."""
+    part: list[Element] = []
     for element in found:
         document = element.attributes.get("srcdoc") if element.tag == "iframe" else None
         if document is None:
-            read.append(element)
-        elif depth < _MOST_FRAMES:
+            part.append(element)
+            continue
+        yield base, part
+        part = []
+        if depth < _MOST_FRAMES:
             inside = elements(document.encode("utf-8", "replace"), options.max_links, options.tree).found
-            read += _with_frames((one for one in inside if one.tag in _OF_FRAMES), options, depth + 1)
-    return read
+            of_frame = [one for one in inside if one.tag in _OF_FRAMES]
+            yield from _with_frames(of_frame, _base(inside, base), options, depth + 1)
+    yield base, part
 
 
 _MOST_FRAMES: Final = 4

@@ -65,6 +65,22 @@ def test_links(html: str, link: Link) -> None:
     assert read(html).links == [link]
 
 
+def test_documents_in_frames_have_bases() -> None:
+    """Their own, or that of the document around them, which goes on with its own."""
+    inner = escape("<a href=2><base href=e/><iframe srcdoc='<a href=3>'></iframe><a href=4>")
+    page = read(
+        f"<base href=/b/><a href=1></a><iframe srcdoc='{inner}'></iframe><iframe srcdoc='<a href=5>'></iframe>"
+    )
+    assert targets(page) == [f"http://a.b/b/{path}" for path in ("1", "e/2", "e/3", "e/4", "5")]
+
+
+def test_links_in_frames_count_for_the_page() -> None:
+    """So many are read of all of them together."""
+    body = b"<a href=/1></a><iframe srcdoc='<a href=/2><a href=/3>'></iframe><a href=/4></a>"
+    page = read_page(URL, body, [HTML], options=PageOptions(max_links=3))
+    assert targets(page) == ["http://a.b/1", "http://a.b/2", "http://a.b/3"]
+
+
 def test_documents_in_frames_are_read_so_deep() -> None:
     """A frame that holds itself over and over costs no more than a few."""
     html = "<a href=/x>"
