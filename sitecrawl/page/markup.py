@@ -91,6 +91,8 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
     """The first `limit` elements of a page in UTF-8 that can hold links or facts about them; with `parts` as many
     of those that can name what it is made of.
     """
+    if b"shadowrootmode" in html:
+        html = _TEMPLATE.sub(_shown, html)
     no_tree, made_of = None, list[Element]()
     if not parts and (read := _read_in_c(html, limit + 1, options)) is not None:
         found, text = read
@@ -210,6 +212,18 @@ _ENDS["plaintext"] = re.compile(r"(?!)")
 _IN_SCRIPT = re.compile(r"<!--(?!-?>)|-->|<(/?+)script(?=[\t\n\f\r />])", re.IGNORECASE)
 _END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
 _ANY_TAG = re.compile(r"<[^>]*+>?")
+
+
+_TEMPLATE = re.compile(rf"<template(?=[\t\n\f\r />])({ATTRIBUTES})".encode(), re.IGNORECASE)
+
+
+def _shown(template: re.Match[bytes]) -> bytes:
+    """What is as well the shadow root of its parent (HTML, section 4.12.3) by another name: its content is shown.
+
+    The end of the template, which has none then, ends nothing.
+    """
+    mode = attributes_of(template[1].decode("utf-8", "replace")).get("shadowrootmode") or ""
+    return b"<shadow-root%b" % template[1] if mode.lower() in {"open", "closed"} else template[0]
 
 
 def _is_wanted(tag: str, attributes: str) -> bool:

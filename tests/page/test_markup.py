@@ -66,6 +66,10 @@ PAGES = [
     b"<template><template></template><a href=/no></template></template><a href=/yes>y</a>",
     b"<template><script>'</template>'</script><a href=/no></template><a href=/yes>y</a>",
     b"<a href=/yes>y</a><template><a href=/no>",
+    b"<div><template shadowrootmode=open><a href=/yes>y</a></template><a href=/yes>y</a></div><template><a href=/no>",
+    b"<x-own><TEMPLATE class='>' shadowrootmode='Closed'><p><a href=/yes>y</a></TEMPLATE></x-own><a href=/yes>y</a>",
+    b"<div><template shadowrootmode=none><a href=/no></template></div><template shadowrootmode><a href=/no>",
+    b"<div><template title=' shadowrootmode=open'><a href=/no></template></div>",
     b"",
 ]
 
@@ -144,6 +148,7 @@ def test_ordinary_page_gets_a_tree() -> None:
         (b"<svg><desc>" * 100_000 + b"</svg>" * 100_000 + b"<a href=/x>", 1),
         (b"<svg>" + b"<![CDATA[" * 100_000, 0),
         (b"<svg>" + b"<style>" * 100_000, 0),
+        (b"<template shadowrootmode=open " * 50_000, 0),
         (b"<script><!--<script></script></script>" * 30_000 + b"--></script><a href=/x>", 1),
         (b"<a href='" + b"&#" * 200_000 + b"1" * 200_000 + b"&a" * 200_000 + b"'>", 1),
         (b"<a href=/x><object>" * 20_000, 40_000),
