@@ -51,7 +51,7 @@ class Nesting:
 
     def __init__(self) -> None:
         self._open: list[tuple[str, str]] = []
-        """The roots, and those of their elements that hold HTML, each with the namespace of its content."""
+        """The roots, and those of their elements that may hold HTML, each with the namespace of its content."""
 
     def __bool__(self) -> bool:
         return bool(self._open)
@@ -69,7 +69,7 @@ class Nesting:
         if namespace and not attributes.endswith("/"):
             encoding = _ENCODING.search(attributes) if tag == _MAY_HOLD_HTML else None
             inside = content_of(namespace, tag, encoding and encoding[1])
-            if tag in ROOTS or not inside:
+            if tag in ROOTS or tag == _MAY_HOLD_HTML or not inside:
                 self._open.append((tag, inside))
         return namespace
 

@@ -256,7 +256,7 @@ def tags(
                 position = _end_of_cdata(html, match.start())
             continue
         tag, attributes = match["name"].lower(), match["attributes"]
-        if tag == "template":
+        if tag == "template" and not nesting.inside:
             templates = max(0, templates + (-1 if match["slash"] else 1))
         elif match["slash"]:
             if nesting:

@@ -63,6 +63,8 @@ PAGES = [
     b"<svg><desc></svg><base href=/yes>",
     b"<math><title>no title</title><mi><base href=/yes></mi><a href=/yes>y</a><base href=/no></math>",
     b"<math><annotation-xml><base href=/no></annotation-xml><annotation-xml encoding=text/html><base href=/yes>",
+    b"<math><annotation-xml encoding=text/html><math><annotation-xml></annotation-xml><base href=/no></math></math>",
+    b"<svg><template><a href=/yes>y</a></template></svg><a href=/yes>y</a>",
     b"<template><template></template><a href=/no></template></template><a href=/yes>y</a>",
     b"<template><script>'</template>'</script><a href=/no></template><a href=/yes>y</a>",
     b"<a href=/yes>y</a><template><a href=/no>",
