@@ -47,19 +47,16 @@ def content_of(namespace: str, tag: str, encoding: str | None) -> str:
 class Nesting:
     """What is open of SVG and MathML, followed tag by tag: near to what the tree has where they are nested well."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("open",)
 
     def __init__(self) -> None:
-        self._open: list[tuple[str, str]] = []
+        self.open: list[tuple[str, str]] = []
         """The roots, and those of their elements that may hold HTML, each with the namespace of its content."""
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
 
     @property
     def inside(self) -> str:
         """The namespace of what comes next."""
-        return self._open[-1][1] if self._open else ""
+        return self.open[-1][1] if self.open else ""
 
     def start(self, tag: str, attributes: str) -> str:
         """The namespace of the element that a tag begins."""
@@ -70,19 +67,19 @@ class Nesting:
             encoding = _ENCODING.search(attributes) if tag == _MAY_HOLD_HTML else None
             inside = content_of(namespace, tag, encoding and encoding[1])
             if tag in ROOTS or tag == _MAY_HOLD_HTML or not inside:
-                self._open.append((tag, inside))
+                self.open.append((tag, inside))
         return namespace
 
     def end(self, tag: str) -> None:
         if tag in _ENDS_OF_HTML:
             self._leave()
-        names = [name for name, _ in self._open[:-3:-1]]  # all would cost a page of such tags the square of them
+        names = [name for name, _ in self.open[:-3:-1]]  # all would cost a page of such tags the square of them
         if tag in names:
-            del self._open[-1 - names.index(tag) :]
+            del self.open[-1 - names.index(tag) :]
 
     def _leave(self) -> str:
         while self.inside:
-            self._open.pop()
+            self.open.pop()
         return ""
 
 

@@ -35,7 +35,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 from sitecrawl.compiled import native
 from sitecrawl.page import foreign
-from sitecrawl.page.foreign import Nesting
+from sitecrawl.page.foreign import ROOTS, Nesting
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "object", "embed", "base", "meta", "link", "title"})
 _OF_HTML = _WANTED - {"a"}
@@ -249,7 +249,8 @@ def tags(
     """
     position = templates = 0
     nesting = Nesting()
-    while match := MARKUP.search(html, position if nesting else _end_of(passed, html, position)):
+    is_open = nesting.open  # looked at once a tag
+    while match := MARKUP.search(html, position if is_open else _end_of(passed, html, position)):
         position = match.end()
         if not match["name"]:
             if nesting.inside and match[0].startswith("<![CDATA["):
@@ -259,10 +260,10 @@ def tags(
         if tag == "template" and not nesting.inside:
             templates = max(0, templates + (-1 if match["slash"] else 1))
         elif match["slash"]:
-            if nesting:
+            if is_open:
                 nesting.end(tag)
         else:
-            namespace = nesting.start(tag, attributes) if nesting or tag in foreign.ROOTS else ""
+            namespace = nesting.start(tag, attributes) if is_open or tag in ROOTS else ""
             is_markup = namespace and (tag != "style" or attributes.endswith("/"))
             content_end = position if is_markup else end_of_content(html, tag, position)
             if match["end"] and not templates and is_wanted(tag, attributes):  # a tag that the page ends in is none
