@@ -77,7 +77,7 @@ class Rule(NamedTuple):
 
 
 def matches(pattern: str, target: str) -> bool:
-    """Whether `pattern` is about `target`, a path and query; both as `quoted` has them."""
+    """Whether `pattern`, a `Rule.pattern`, is about `target`, a path and query as `quoted` has them."""
     body, ends = (pattern[:-1], True) if pattern.endswith("$") else (pattern, False)
     first, *rest = body.split("*")
     if not target.startswith(first):
@@ -207,7 +207,7 @@ def _rules_of(name: str | None, lines: Iterable[tuple[int, str, str]]) -> Iterat
     for number, field, value in _lines_of(name, lines):
         if field in _RULES:
             # a whole URL stands for a path that has it, as the parsers of others have it
-            allows, pattern = field not in _FORBIDS, quoted(f"/{value}" if value.startswith(_WEB) else value)
+            allows, pattern = field not in _FORBIDS, _pattern(f"/{value}" if value.startswith(_WEB) else value)
             yield Rule(number, f"{field.capitalize()}: {value}", allows, pattern)
             if allows and pattern.endswith(f"/{_INDEX}"):  # so is the folder whose index it is
                 yield Rule(number, f"{field.capitalize()}: {value}", allows, pattern.removesuffix(_INDEX) + "$")
@@ -260,6 +260,17 @@ def _score(name: str, agent: str) -> int:
 
 
 def quoted(target: str) -> str:
+    """Path and query as patterns are held against: their stars and dollars are escapes (RFC 9309 §2.2.3)."""
+    return _spelled(target).replace("*", "%2A").replace("$", "%24")
+
+
+def _pattern(value: str) -> str:
+    """A star stands for anything, and a dollar for the end; any other dollar for itself."""
+    spelled = _spelled(value)
+    return spelled[:-1].replace("$", "%24") + spelled[-1:]
+
+
+def _spelled(target: str) -> str:
     """Path and query, or a pattern for them, in one spelling of their escapes (RFC 9309 §2.2.2)."""
     if _PLAIN(target):
         return target

@@ -111,6 +111,20 @@ def test_the_longest_rule_decides(rules: str, allowed: list[str], forbidden: lis
         assert others.can_fetch(f"http://a.example{target}", "sitecrawl") == (target in allowed), target
 
 
+@pytest.mark.parametrize(
+    ("rules", "allowed", "forbidden"),
+    [
+        ("Disallow: /a%2A\nDisallow: /b%24", ["/ax", "/a", "/b", "/bx"], ["/a*", "/a%2ax", "/b$x", "/b%24"]),
+        ("Disallow: /a$b\nDisallow: /c$$", ["/a", "/ab", "/c", "/c$x"], ["/a$b", "/a%24bx", "/c$", "/c%24"]),
+        ("Disallow: /*%2a*$", ["/x", "/"], ["/x*", "/x%2ay"]),
+    ],
+)
+def test_stars_and_dollars_that_are_escaped(rules: str, allowed: list[str], forbidden: list[str]) -> None:
+    """RFC 9309 §2.2.3: they are those of a URL, however the URL writes them."""
+    ours = RobotsTxt(f"User-agent: *\n{rules}\n".encode(), "sitecrawl")
+    assert [ours.allows(target) for target in (*allowed, *forbidden)] == [True] * len(allowed) + [False] * len(forbidden)
+
+
 @pytest.mark.parametrize(("value", "seconds"), [("2.5", 2.5), ("x", None), ("-1", None), ("inf", None), ("", None)])
 def test_crawl_delays(value: str, seconds: float | None) -> None:
     """The last that is a number counts, of the group for us."""
