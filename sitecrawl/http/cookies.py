@@ -1,7 +1,8 @@
 """Cookies by site, on disk, for those hosts alone of which somebody wants them kept.
 
 What may be set and sent is the standard library's business (`http.cookiejar`), as in Scrapy, with the Public Suffix
-List on top: a cookie for all of `co.uk` is nobody's. Each site has a jar of its own, so no cookie can be for two.
+List on top: a cookie for all of `co.uk` is nobody's. It is given those attributes that count by RFC 6265: itself it
+would refuse a cookie for one that is odd. Each site has a jar of its own, so no cookie can be for two.
 
 On disk it is a cookies.txt as curl and browsers' extensions have it: Netscape's format, whose first line is its
 magic. It holds what lets the crawl in, so it is readable by its owner alone, from its first byte on. It is replaced
@@ -14,10 +15,12 @@ asked for the longest time is forgotten first.
 from __future__ import annotations
 
 import http.cookiejar
+import re
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from email.message import Message
+from http.cookiejar import http2time  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.request import Request as StandardRequest
@@ -82,7 +85,7 @@ class CookieStore:
         if not text.isprintable() or (url.startswith("http://") and _name_of(text) in _of_https(jar)):
             return
         message = Message()
-        message.add_header("Set-Cookie", text)
+        message.add_header("Set-Cookie", _as_rfc6265(text))
         asked = StandardRequest(url)  # noqa: S310 - nothing is opened
         before = _facts(jar)
         with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
@@ -166,7 +169,7 @@ def read_cookies(path: Path) -> list[http.cookiejar.Cookie]:
 
 def _line(cookie: http.cookiejar.Cookie) -> bytes:
     host_only = "TRUE" if cookie.domain.startswith(".") else "FALSE"
-    prefix = _HTTP_ONLY if cookie.has_nonstandard_attr("HttpOnly") else ""
+    prefix = _HTTP_ONLY if cookie.has_nonstandard_attr("HTTPOnly") else ""
     name, value = ("", cookie.name) if cookie.value is None else (cookie.name, cookie.value)
     ends = "" if cookie.expires is None else str(cookie.expires)
     secure = "TRUE" if cookie.secure else "FALSE"
@@ -221,6 +224,28 @@ def _keeps_its_word(cookie: http.cookiejar.Cookie, request: StandardRequest) -> 
 def _name_of(text: str) -> str:
     """That of what a Set-Cookie sets."""
     return text.partition(";")[0].partition("=")[0].strip()
+
+
+def _as_rfc6265(text: str) -> str:
+    """A Set-Cookie with those attributes that count (sections 5.2, 5.3): of a name, the last that is well-formed."""
+    pair, *attributes = text.split(";")
+    kept = {}
+    for attribute in attributes:
+        name, _, value = (part.strip() for part in attribute.partition("="))
+        if (read := _ATTRIBUTES.get(name.lower())) is not None and (counted := read(value)) is not None:
+            kept[name.lower()] = counted
+    return "; ".join([pair, *kept.values()])
+
+
+_SECONDS: Final = re.compile(r"-?[0-9]+").fullmatch
+_ATTRIBUTES: Final[Mapping[str, Callable[[str], str | None]]] = {
+    "expires": lambda value: f"Expires={value}" if http2time(value.strip('"')) is not None else None,
+    "max-age": lambda value: f"Max-Age={value}" if _SECONDS(value) else None,
+    "domain": lambda value: f"Domain={value}" if value else None,
+    "path": lambda value: f"Path={value if value.startswith('/') else ''}",  # without one, that of the URL
+    "secure": lambda _: "Secure",
+    "httponly": lambda _: "HTTPOnly",  # as `MozillaCookieJar` spells it
+}
 
 
 def _of_https(jar: http.cookiejar.CookieJar) -> set[str]:

@@ -77,6 +77,57 @@ def test_one_that_is_odd(odd: str) -> None:
     assert store.has(SITE, "c")
 
 
+LATER = "Expires=Thu, 01 Jan 2099 00:00:00 GMT"
+OVER = "Expires=Thu, 01 Jan 1970 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_sent", "is_sent_below"),
+    [
+        ("Max-Age=abc", False, True),
+        ('Max-Age="0"', False, True),
+        ("Max-Age=0; Max-Age=x", False, False),
+        ("Max-Age=0; Max-Age=9", False, True),
+        (f"{OVER}; Max-Age=9", False, True),
+        (f"{OVER}; {LATER}", False, True),
+        (f"{OVER}; Expires=never", False, False),
+        ("Path=noslash", False, True),
+        ('Path="/"', False, True),
+        ("Path", False, True),
+        ("Path=/x; Path=/", True, True),
+        ("Path=/; Path=/folder", False, True),
+        ("Path=/; Path=", False, True),
+        ("Path=/; Domain=", True, True),
+        ("Path=/; Domain=other.example; Domain=shop.example", True, True),
+        ("Path=/; Version=x; Port=1; Discard; Comment", True, True),
+    ],
+)
+def test_attributes(attributes: str, is_sent: bool, is_sent_below: bool) -> None:
+    """RFC 6265, sections 5.2 and 5.3: the last of a name counts; what is malformed or unknown is as if not there."""
+    store = CookieStore()
+    store.heard(f"{SITE}/folder/page", setting(f"a=1; {attributes}"))
+    assert [bool(store.header(url)) for url in (f"{SITE}/", f"{SITE}/folder/x")] == [is_sent, is_sent_below]
+
+
+@pytest.mark.parametrize("attribute", ["Secure", "secure=", "SECURE=no"])
+def test_secure_with_a_value(attribute: str) -> None:
+    """It is the same with and without."""
+    store = CookieStore()
+    store.heard(f"{SITE}/", setting(f"a=1; {attribute}"))
+    assert (store.header(f"{SITE}/"), store.header(SITE.replace("https", "http"))) == ("a=1", "")
+
+
+def test_what_scripts_may_not_read_stays_so(tmp_path: Path) -> None:
+    """`HttpOnly` is in the file, whoever spells it how, and after it was read again."""
+    store, again = CookieStore(), CookieStore()
+    store.heard(f"{SITE}/", setting("a=1; httponly", "b=1; HttpOnly"))
+    store.write(tmp_path / "first.txt")
+    again.take(read_cookies(tmp_path / "first.txt"))
+    again.write(tmp_path / "second.txt")
+    assert (tmp_path / "first.txt").read_bytes() == (tmp_path / "second.txt").read_bytes()
+    assert (tmp_path / "first.txt").read_bytes().count(b"#HttpOnly_") == 2
+
+
 @pytest.mark.parametrize("site", ["a.co.uk", "a.github.io"])
 def test_no_cookie_for_a_public_suffix(site: str) -> None:
     """Where anybody can have a name, nobody sets what all are sent."""

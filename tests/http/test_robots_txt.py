@@ -122,7 +122,7 @@ def test_the_longest_rule_decides(rules: str, allowed: list[str], forbidden: lis
 def test_stars_and_dollars_that_are_escaped(rules: str, allowed: list[str], forbidden: list[str]) -> None:
     """RFC 9309 §2.2.3: they are those of a URL, however the URL writes them."""
     ours = RobotsTxt(f"User-agent: *\n{rules}\n".encode(), "sitecrawl")
-    assert [ours.allows(target) for target in (*allowed, *forbidden)] == [True] * len(allowed) + [False] * len(forbidden)
+    assert [target for target in (*allowed, *forbidden) if ours.allows(target)] == allowed
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("2.5", 2.5), ("x", None), ("-1", None), ("inf", None), ("", None)])
