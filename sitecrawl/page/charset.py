@@ -8,8 +8,9 @@ comes from the web, but authors who declare nothing write it. For slips it makes
 XML (section 4.3.3 and appendix F) is UTF-8 where nothing else is declared, and no `<meta>` counts in it.
 
 A charset is named as the codec in Python's registry that decodes as the standard says. Where both have the same
-name, it is the standard's own. The codecs differ from the standard's in a few bytes that are no text: Python's
-windows-1252 makes U+FFFD of five bytes that a browser shows as control characters.
+name, it is the standard's own. The two that Python lacks are registered here. The codecs differ from the standard's
+in a few bytes that are no text: Python's windows-1252 makes U+FFFD of five bytes that a browser shows as control
+characters.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ import re
 from collections.abc import Iterator, Mapping
 from encodings.aliases import aliases
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from sitecrawl.page.budget import within
 from sitecrawl.page.markup import tags
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 DEFAULT: Final = "windows-1252"
 
@@ -66,6 +70,9 @@ _LABELS = {
     "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks_c_5601-1989": "cp949",
     "ksc_5601": "cp949", "windows-949": "cp949", "unicodefffe": "utf-16be", "csunicode": "utf-16le",
     "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le", "unicode": "utf-16le", "unicodefeff": "utf-16le",
+    "x-user-defined": "x-user-defined", "csiso2022kr": "replacement", "hz-gb-2312": "replacement",
+    "iso-2022-cn": "replacement", "iso-2022-cn-ext": "replacement", "iso-2022-kr": "replacement",
+    "replacement": "replacement",
 }  # fmt: skip
 
 NAMES: Final = frozenset({*_MEANT.values(), *_LABELS.values(), DEFAULT})
@@ -208,7 +215,10 @@ def _of_xml_declaration(head: bytes) -> str | None:
 def _of_declaration(label: str) -> str | None:
     name = of_label(label)
     # Whoever could read the declaration was not reading UTF-16: HTML, section 13.2.3.2.
-    return "utf-8" if name in {"utf-16le", "utf-16be"} else name
+    return _DECLARED.get(name, name) if name is not None else None
+
+
+_DECLARED: Final = {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": DEFAULT}
 
 
 _KEPT_IN_QUERY = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # URL, section 1.3: not in the special-query percent-encode set
@@ -229,3 +239,42 @@ def _form_escape(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_FORM_ESCAPE, _form_escape)
+
+
+# Of the standard, and not of Python
+
+_USER_DEFINED: Final = "".join(map(chr, (*range(0x80), *range(0xF780, 0xF800))))  # Encoding, section 14.5
+_TO_USER_DEFINED: Final = codecs.charmap_build(_USER_DEFINED)
+
+
+class _UserDefined(codecs.IncrementalDecoder):
+    def decode(self, data: ReadableBuffer, final: bool = False) -> str:  # noqa: FBT001, FBT002 - the base has it so
+        return codecs.charmap_decode(data, self.errors, _USER_DEFINED)[0]
+
+
+class _Replacement(codecs.IncrementalDecoder):
+    """Of charsets in which markup can hide (section 14.1): one U+FFFD for all."""
+
+    _is_over = False
+
+    def decode(self, data: ReadableBuffer, final: bool = False) -> str:  # noqa: FBT001, FBT002
+        found = "\ufffd" if data and not self._is_over else ""
+        self._is_over |= bool(data)
+        return found
+
+
+_OWN: Final = {
+    "x_user_defined": codecs.CodecInfo(
+        name="x-user-defined",
+        encode=lambda text, errors="strict": codecs.charmap_encode(text, errors, _TO_USER_DEFINED),
+        decode=lambda data, errors="strict": codecs.charmap_decode(data, errors, _USER_DEFINED),
+        incrementaldecoder=_UserDefined,
+    ),
+    "replacement": codecs.CodecInfo(
+        name="replacement",
+        encode=codecs.utf_8_encode,  # section 4.3
+        decode=lambda data, _errors="strict": (_Replacement().decode(data), len(data)),
+        incrementaldecoder=_Replacement,
+    ),
+}
+codecs.register(_OWN.get)

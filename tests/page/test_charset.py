@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import encodings
 
 import pytest
@@ -52,6 +53,8 @@ LABELS = {
     "windows-949",
     "utf-16be": "unicodefffe utf-16be",
     "utf-16le": "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le",
+    "x-user-defined": "x-user-defined",
+    "replacement": "csiso2022kr hz-gb-2312 iso-2022-cn iso-2022-cn-ext iso-2022-kr replacement",
 }
 
 
@@ -70,6 +73,31 @@ def test_labels_of_the_standard() -> None:
 def test_charset_is_a_codec(name: str) -> None:
     """Every charset that a page can have is a codec that Python decodes with."""
     assert b"a".decode(name, "replace") in {"a", "\ufffd"}
+
+
+def _in_parts(name: str, body: bytes) -> str:
+    decoder = codecs.getincrementaldecoder(name)("replace")
+    return "".join(decoder.decode(bytes([byte])) for byte in body) + decoder.decode(b"", final=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "text"),
+    [
+        ("x-user-defined", b"a\x7f\x80\xe9\xff", "a\x7f\uf780\uf7e9\uf7ff"),
+        ("x-user-defined", b"", ""),
+        ("replacement", b"<a href=x>", "\ufffd"),
+        ("replacement", b"", ""),
+    ],
+)
+def test_charsets_that_python_lacks(name: str, body: bytes, text: str) -> None:
+    """Bytes for a page's own use are private characters; of what could hide markup nothing is read."""
+    assert body.decode(name, "replace") == _in_parts(name, body) == text
+
+
+def test_queries_in_charsets_that_python_lacks() -> None:
+    """Private characters are their bytes again; what would be replaced is sent in UTF-8 (Encoding, section 4.3)."""
+    assert charset.with_encoded_query("?a\uf7e9\xe9", "x-user-defined") == "?a%E9%26%23233%3B"
+    assert charset.with_encoded_query("?\xe9", "replacement") == "?%C3%A9"
 
 
 @pytest.mark.parametrize("label", ["rot13", "base64", "idna", "utf-7", "hz", "", "no-such", "os.path", "a\0b", "é"])
@@ -100,6 +128,8 @@ def test_labels_are_not_remembered() -> None:
         (b'<meta content="text/html; charset=Shift_JIS" http-equiv=content-type>', None, "cp932"),
         (b'<meta name=x content="text/html; charset=Shift_JIS">', None, "windows-1252"),
         (b"<meta charset=utf-16>", None, "utf-8"),
+        (b"<meta charset=x-user-defined>", None, "windows-1252"),
+        (b"<meta charset=hz-gb-2312>", None, "replacement"),
         (b"<!-- <meta charset=koi8-r> --><meta charset=koi8-u>", None, "koi8-u"),
         (b"<img alt='<meta charset=koi8-r>'><meta charset=koi8-u>", None, "koi8-u"),
         (b"<metal charset=koi8-r>", None, "windows-1252"),
