@@ -164,8 +164,8 @@ class DownloadHandler(BaseDownloadHandler):
     def _sent(self, request: Request, url: Url) -> http.Request:
         proxy, proxy_login = self._proxy(request, url)
         may_connect = partial(check_address, self.crawler, request.url, url.host)
-        if proxy is not None and (address := addresses.literal(url.host)):
-            may_connect(address)  # what a name means is up to the proxy
+        if proxy is not None and (address := addresses.meant(url.host)):
+            may_connect(address)  # what any other name means is up to the proxy
         return http.Request(
             method=request.method,
             target=url.target,

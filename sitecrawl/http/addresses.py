@@ -106,3 +106,11 @@ def literal(host: str) -> str | None:
     except ValueError:
         return None
     return text
+
+
+def meant(host: str) -> str | None:
+    """The address of a URL's `host`, with or without port, whoever looks it up: one that is written there, or
+    loopback's where it is `localhost` or a name below that (RFC 6761, section 6.3).
+    """
+    name = host.partition(":")[0].removesuffix(".")
+    return "127.0.0.1" if f".{name}".endswith(".localhost") else literal(host)

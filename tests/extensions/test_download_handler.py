@@ -144,7 +144,9 @@ def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
         lambda path, host: (
             Answer(b"", 302, {"Location": "http://x@10.0.0.2/"})
             if path.endswith("/moved")
-            else linked("http://10.0.0.1/", "http://0xa.1/", "http://other.example/", "/moved")
+            else linked(
+                "http://10.0.0.1/", "http://0xa.1/", "http://x.localhost./", "http://other.example/", "/moved"
+            )
         ),
         address="127.0.0.53",
     ) as proxy:
@@ -154,7 +156,7 @@ def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert {hit.host for hit in proxy.hits} == {"a.example", "other.example"}
     excluded = {url for url, state in states_of(tmp_path / "job").items() if state == UrlState.EXCLUDED}
-    assert excluded == {"http://10.0.0.1/", "http://10.0.0.2/"}
+    assert excluded == {"http://10.0.0.1/", "http://10.0.0.2/", "http://x.localhost./"}
 
 
 SPIDER = """

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from sitecrawl.http.addresses import is_public, literal
+from sitecrawl.http.addresses import is_public, literal, meant
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,17 @@ def test_the_registries_rows(is_reachable: bool, row: str) -> None:
 def test_literal(host: str, expected: str | None) -> None:
     """An address is told from a name, with and without port."""
     assert literal(host) == expected
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:80", "localhost.", "a.localhost.:80"])
+def test_localhost_is_loopback(host: str) -> None:
+    """Nobody is asked what it means."""
+    assert meant(host) == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("mylocalhost", None), ("localhost.a:80", None), ("10.1.1.1:80", "10.1.1.1")]
+)
+def test_what_a_host_means(host: str, expected: str | None) -> None:
+    """Any other name is for others to look up, and an address is itself."""
+    assert meant(host) == expected
