@@ -11,11 +11,15 @@ from twisted.internet.protocol import Protocol
 from twisted.protocols.ftp import CommandFailed, ConnectionLost, FTPClient, FTPError
 from twisted.python.failure import Failure
 
+from sitecrawl.base.secret_settings import MASK
 from sitecrawl.ftp.listing import Listing
 
 MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""
 _EXTENDED = re.compile(rb"229 .*\(([!-~])\1\1(\d{1,5})\1\)")
+_CODE = re.compile(rb"\d{3}[ -]").match
+_READ: Final = frozenset({b"211", b"227", b"229", b"250", b"257"})
+"""Replies of which more than the code counts: features, addresses, facts, folders."""
 _FTPClient: Any = FTPClient
 _Failure: Any = Failure
 
@@ -29,7 +33,9 @@ class Login(NamedTuple):
 
 
 class Client(_FTPClient):  # type: ignore[misc]
-    """Twisted's, with a limit on replies, and with EPSV (RFC 2428) where the server's address is one of IPv6."""
+    """Twisted's, with a limit on replies, and with EPSV (RFC 2428) where the server's address is one of IPv6. Where a
+    server says the password again, nobody else gets to see it: what it says of a failure is logged, and stored.
+    """
 
     _cause: Any = None
     """Why the connection is of no more use."""
@@ -37,6 +43,7 @@ class Client(_FTPClient):  # type: ignore[misc]
     def __init__(self, login: Login, bind: tuple[str, int] | None) -> None:
         super().__init__(login.user, login.password, passive=login.passive)
         self._bind = bind
+        self._password = login.password.encode("latin-1", "replace")
         self._reply_size = 0
         self.received = 0
 
@@ -64,9 +71,16 @@ class Client(_FTPClient):  # type: ignore[misc]
             return
         if (extended := _EXTENDED.match(line)) is not None:
             line = b"227 (0,0,0,0,%d,%d)" % divmod(int(extended[2]), 256)
-        super().lineReceived(line)
+        super().lineReceived(self._masked(line))
         if not self.response:
             self._reply_size = 0
+
+    def _masked(self, line: bytes) -> bytes:
+        begun = self.response[0].encode("latin-1") if self.response else line
+        if not self._password or begun[:3] in _READ:
+            return line
+        start = 4 if _CODE(line) else 0
+        return line[:start] + line[start:].replace(self._password, MASK.encode())
 
     def fail(self, error: Any) -> None:
         self._cause = self._cause or error

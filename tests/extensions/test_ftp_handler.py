@@ -186,6 +186,25 @@ def test_a_host_that_fails(faults: Faults, settings: dict[str, Any], seen: str, 
     assert states_of(tmp_path / "job") == {f"{server.root}/": UrlState.FAILED}
 
 
+@pytest.mark.parametrize("reply", ["530-Incorrect for\r\n5ec2e7\r\n530 PASS 5ec2e7", "530 5ec2e75ec2e7"])
+def test_a_password_in_a_refusal(reply: str, tmp_path: Path) -> None:
+    """What a server says again is in no line of the log, with all its tracebacks."""
+    with LocalFtp(FILES, faults=Faults(replies={"PASS": reply})) as server:
+        settings = {**QUICK, "FTP_PASSWORD": "5ec2e7", "LOG_LEVEL": "DEBUG"}
+        done = crawl(f"{server.root}/", tmp_path / "job", ftp=1, **settings)
+        assert "PASS 5ec2e7" in server.commands
+    assert "Traceback" in done.stderr
+    assert "(masked)" in done.stderr
+    assert "5ec2e7" not in done.stdout + done.stderr
+
+
+def test_a_password_in_replies_that_are_read(tmp_path: Path) -> None:
+    """An address, a folder and a list of features are taken as they come."""
+    with LocalFtp(FILES) as server:
+        stored, _, _ = crawled(server, tmp_path, FTP_PASSWORD="1")
+    assert "/top.txt" in stored
+
+
 def test_nobody_there(tmp_path: Path) -> None:
     """A refused connection is the host's fault, as over HTTP."""
     with closing(socket.socket()) as refusing:
