@@ -5,9 +5,10 @@
         words   FTS5 over them (https://sqlite.org/fts5.html)
         marks   how far each store of pages has been taken in, as in `sitecrawl.export.marks`
 
-SQLite because it ships with Python, ranks (BM25) and cuts snippets. The tokenizer is `unicode61` without diacritics:
-words of any script that has spaces, and no language's endings. Pages and mark go down in one transaction, some at a
-time, so a kill costs those few. Everything in it can be made again: where the crawl was cut back, it is.
+SQLite because it ships with Python, ranks (BM25) and cuts snippets: those of a long text out of the part that ranks
+best, so that a page of nothing but the words costs no more than another. The tokenizer is `unicode61` without
+diacritics: words of any script that has spaces, and no language's endings. Pages and mark go down in one transaction,
+some at a time, so a kill costs those few. Everything in it can be made again: where the crawl was cut back, it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -58,12 +60,14 @@ INSERT INTO pages (url_key, url, fetched, title, text) VALUES (?, ?, ?, ?, ?) ON
 SET url = excluded.url, fetched = excluded.fetched, title = excluded.title, text = excluded.text
 WHERE excluded.fetched >= pages.fetched
 """
-_FIND: Final = """
-SELECT pages.url, pages.title, snippet(words, 2, char(2), char(3), '\N{HORIZONTAL ELLIPSIS}', 24), pages.fetched
-FROM words JOIN pages ON pages.id = words.rowid
-WHERE words MATCH ? ORDER BY bm25(words, 8.0, 2.0, 1.0) LIMIT ?
-"""
+_FIND: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words, 8.0, 2.0, 1.0) LIMIT ?"
 """A word of the title counts as much as eight of the text."""
+_PAGE: Final = "SELECT url, title, text, fetched FROM pages WHERE id = ?"
+_PARTS: Final = "CREATE VIRTUAL TABLE parts USING fts5 (title, url, text, tokenize = 'unicode61 remove_diacritics 2')"
+_SNIPPET: Final = """
+SELECT snippet(parts, 2, char(2), char(3), '\N{HORIZONTAL ELLIPSIS}', 24)
+FROM parts WHERE parts MATCH ? ORDER BY bm25(parts, 0.0, 0.0, 1.0), rowid LIMIT 1
+"""
 FOUND: Final = ("\x02", "\x03")
 """Around each word of a snippet that was asked for. No text in the index has them."""
 _BUSY_SECONDS: Final = 30.0
@@ -72,6 +76,10 @@ _TOGETHER: Final = 200
 _MOST_TEXT: Final = 1_000_000
 """Characters of a page that are taken in."""
 _MOST_WORDS: Final = 50
+_PART_SIZE: Final = 10_000
+"""Characters of a text out of which a snippet is cut, with one word looked for; with more, so many times fewer. What
+that takes grows with the square of what is found there: a fourth of a second at most.
+"""
 _STEPS: Final = 10_000
 """Instructions of SQLite between two looks at the clock: a few tenths of a millisecond."""
 _MARKERS = {ord(mark): " " for mark in FOUND}
@@ -94,6 +102,10 @@ def query_of(text: str) -> str:
 
     Raises `OptionError` where there is nothing to look for.
     """
+    return " ".join(_terms_of(text))
+
+
+def _terms_of(text: str) -> list[str]:
     terms = []
     for phrase, word in _PART.findall(text):
         wanted = phrase or word
@@ -104,7 +116,7 @@ def query_of(text: str) -> str:
         raise OptionError("there is no word to look for")
     if len(terms) > _MOST_WORDS:
         raise OptionError(f"{len(terms)} words are too many: {_MOST_WORDS} is the limit")
-    return " ".join(terms)
+    return terms
 
 
 class SearchIndex:
@@ -164,10 +176,16 @@ class SearchIndex:
         """The best pages first. Raises `OptionError` for a `text` without words, `StorageError` also where it takes
         longer than so many `seconds`.
         """
-        query, until = query_of(text), time.monotonic() + seconds
+        terms, until = _terms_of(text), time.monotonic() + seconds
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        hits = []
         with file_errors(self.path):
-            return [Hit(*row) for row in self._db.execute(_FIND, (query, limit))]
+            for found in self._db.execute(_FIND, (" ".join(terms), limit)).fetchall():
+                for url, title, body, fetched in self._db.execute(_PAGE, found):
+                    hits.append(Hit(url, title, _snippet(terms, title, url, body), fetched))
+                    if time.monotonic() > until:
+                        raise sqlite3.OperationalError("interrupted")
+        return hits
 
     def close(self) -> None:
         self._db.close()
@@ -183,6 +201,17 @@ def _row(page: ExportedPage) -> tuple[str, str, float, str, str]:
     capture = page.capture
     text, title = (page.text or "")[:_MOST_TEXT], page.title or ""
     return capture.url_key, capture.url, capture.fetched, title.translate(_MARKERS), text.translate(_MARKERS)
+
+
+def _snippet(terms: Sequence[str], title: str, url: str, text: str) -> str:
+    size = _PART_SIZE // len(terms)
+    step = size - size // 10  # so that a phrase is whole in one part
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(_PARTS)
+        parts = ((title, url, text[at : at + size]) for at in range(0, max(1, len(text) - size // 10), step))
+        db.executemany("INSERT INTO parts VALUES (?, ?, ?)", parts)
+        found: tuple[str] | None = db.execute(_SNIPPET, (" OR ".join(terms),)).fetchone()
+    return found[0] if found is not None else ""
 
 
 def _opened(path: Path) -> sqlite3.Connection:

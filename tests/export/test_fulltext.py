@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from console import command
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.base.errors import FormatMismatch, OptionError
-from sitecrawl.export.fulltext import FILE, SearchIndex, query_of
+from sitecrawl.export.fulltext import _PART_SIZE, FILE, SearchIndex, _terms_of, query_of
 from sitecrawl.export.pages import Pages
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.workers import open_pages
@@ -56,6 +59,49 @@ def test_what_is_found(tmp_path: Path) -> None:
         "café else": ["b"], '"trap a': [], "OR": [], "title: cafe": [], "nowhere": [],
     }  # fmt: skip
     assert {words: found(tmp_path, words) for words in searches} == searches
+
+
+def snippets(directory: Path, words: str) -> list[str]:
+    with SearchIndex(directory) as index:
+        return [hit.snippet.replace("\x02", "[").replace("\x03", "]") for hit in index.find(words, 10)]
+
+
+def test_a_snippet_out_of_a_long_text(tmp_path: Path) -> None:
+    """It is where most of the words are; it is the beginning where the title alone has them, or nothing has any."""
+    rest = "nothing of it " * 2_000
+    texts = {"a": ("Some page", f"{rest} first here {rest} here is the last {rest}"), "b": ("Rare", "Short")}
+    store(tmp_path, texts)
+    assert found(tmp_path, "last here") == ["a"]
+    (both,) = snippets(tmp_path, "last here")
+    assert "[here] is the [last] nothing" in both
+    assert both.startswith("…")
+    assert both.endswith("…")
+    (phrase,) = snippets(tmp_path, '"first here"')
+    assert "[first here] nothing" in phrase
+    (title,) = snippets(tmp_path, "page")
+    assert title.startswith("nothing of it nothing")
+    assert snippets(tmp_path, "rare") == ["Short"]
+
+
+@pytest.mark.parametrize("words", ["a", "a b", "a* a", " ".join(f'"{"a b " * n}"' for n in range(1, 11))])
+def test_what_a_snippet_may_cost(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a page has the words: the text that SQLite looks for them in, times the words, is bounded."""
+    sizes: list[int] = []
+
+    class Connection(sqlite3.Connection):
+        def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
+            kept = list(rows)
+            sizes.extend(len(text) for _, _, text in kept)
+            return super().executemany(sql, kept)
+
+    store(tmp_path, {"a": ("", "a b " * 50_000)})
+    assert found(tmp_path, words) == ["a"]
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda path, **options: connect(path, factory=Connection, **options))
+    (snippet,) = snippets(tmp_path, words)
+    assert snippet.count("[")
+    assert sum(sizes) >= 200_000 - 1
+    assert max(sizes) * len(_terms_of(words)) <= _PART_SIZE
 
 
 def test_what_is_new(tmp_path: Path) -> None:
