@@ -72,6 +72,7 @@ _BEGINS_SEED: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//|@", re.IGNORECASE).matc
 
 
 def _has_path(seed: str) -> bool:
+    seed = seed.replace("\\", "/")
     place = seed.partition("://")[2] or seed
     return "?" in place or "#" in place or "/" in place.strip("/")
 

@@ -279,6 +279,8 @@ def top_level_of(host: str) -> str:
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BEGINNING = re.compile(r"([A-Za-z]+):[/\\]{2}")
+"""Of the URLs that we fetch, in which a backslash is a slash (URL, section 4.4)."""
 _HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
 _BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
 
@@ -306,7 +308,7 @@ _CREDENTIALS: Final = ("HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN", "FTP_
 
 
 def _with_scheme(text: str, schemes: Schemes) -> str:
-    if text.lower().startswith(BEGINNINGS[schemes]):
+    if (match := _BEGINNING.match(text)) and match[1].lower() in schemes:
         return text
     if text.startswith("//") and text[2:3] not in ("", "/"):
         return f"http:{text}"

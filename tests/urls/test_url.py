@@ -395,6 +395,9 @@ def test_site_of_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://intranet/", "http://intranet/"),
         ("example.com/a b", "http://example.com/a%20b"),
         ("example.com/a//b@c", "http://example.com/a//b@c"),
+        ("http:\\\\example.com\\x", "http://example.com/x"),
+        ("HTTPS:/\\example.com/@x", "https://example.com/@x"),
+        ("http:///example.com:80/a:b@c", "http://example.com/a:b@c"),
     ],
 )
 def test_guess_url(text: str, href: str) -> None:
