@@ -22,7 +22,7 @@ from scrapy.utils.python import global_object_name
 from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
-from sitecrawl.base.secret_settings import mask_logged_settings
+from sitecrawl.base.secret_settings import mask_logs
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
@@ -216,7 +216,7 @@ class Addon:
     """Scrapy calls `update_settings` before it builds the crawler's components."""
 
     def update_settings(self, settings: Settings) -> None:
-        mask_logged_settings()
+        mask_logs()
         _check_modules()
         check_settings(settings)
         for line in near_misses(settings, SETTINGS):

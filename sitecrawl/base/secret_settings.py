@@ -38,7 +38,16 @@ _NAMES: Final = re.compile(
 ).search
 _WORD: Final = re.compile(r"((?:-s|-a|--set=?)?)([A-Za-z_][\w.-]*)=(.+)", re.DOTALL).fullmatch
 _OPTIONS: Final = frozenset({"-s", "-a", "--set"})
-_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_USER: Final = r"[^/\\@\s:\[]*+:"
+_NO_PORT: Final = r"""(?!\d*+(?:[/\\?\#\s,"']|$))"""
+_UP_TO_HOST: Final = r"""[^@\s]++@(?:[^\s/\\"',@]*+@)*+"""
+"""A password: one with `@` in it ends at the last of them before the path."""
+_IN_URL: Final = re.compile(rf"(:[/\\][/\\\s]*+{_USER}){_NO_PORT}{_UP_TO_HOST}")
+_TYPED: Final = re.compile(
+    rf"\A(\s*(?:(?P<scheme>[a-z][a-z0-9+.-]*+:(?=[/\\]))|https?:|ftp:)?[/\\\s]*(?!mailto:){_USER}){_NO_PORT}"
+    rf"(?:{_UP_TO_HOST}|(?(scheme)\S++\Z|(?!)))",
+    re.IGNORECASE,
+)
 _LOGGED: Final = re.compile(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)$""")
 
 
@@ -53,6 +62,11 @@ def masked(word: str) -> str:
     if found is not None and is_secret(found[2]) and not found[3].startswith("@"):
         return f"{found[1]}{found[2]}={MASK}"
     return _IN_URL.sub(r"\1PASSWORD@", word)
+
+
+def masked_url(text: str) -> str:
+    """What somebody has typed as a URL, and need not be one, as anybody may see it."""
+    return _TYPED.sub(r"\1PASSWORD@", text)
 
 
 def parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -86,14 +100,14 @@ def masked_settings(shown: str) -> str:
     return _IN_URL.sub(r"\1PASSWORD@", _LOGGED.sub(mask, shown))
 
 
-def mask_logged_settings() -> None:
-    """Let Scrapy log the settings that somebody has set without what is secret."""
-    logger = logging.getLogger("scrapy.crawler")
-    if _masks not in logger.filters:
-        logger.addFilter(_masks)
+def mask_logs() -> None:
+    """Let Scrapy log the settings that somebody has set, and where feeds go, without what is secret."""
+    for name in ("scrapy.crawler", "scrapy.extensions.feedexport"):
+        logger = logging.getLogger(name)
+        if _masks not in logger.filters:
+            logger.addFilter(_masks)
 
 
 def _masks(record: logging.LogRecord) -> bool:
-    if isinstance(record.args, dict) and isinstance(shown := record.args.get("settings"), str):
-        record.args = {**record.args, "settings": masked_settings(shown)}
+    record.msg, record.args = masked_settings(record.getMessage()), None
     return True

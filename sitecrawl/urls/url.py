@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 import ada_url
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.secret_settings import masked_url
 from sitecrawl.urls.public_suffix import registrable_domain
 
 MAX_URL_LENGTH: Final = 8000
@@ -147,7 +148,8 @@ def target_of(url: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """`text` in a length that fits a log line."""
+    """`text`, a URL perhaps, in a length that fits a log line, and without a password."""
+    text = masked_url(text)
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
 
 
@@ -296,7 +298,9 @@ def guess_url(text: str, *, schemes: Schemes = WEB) -> Url:
         raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
     absolute = _with_scheme(text, schemes)
     url = parse(absolute, schemes=schemes)
-    if _carries_credentials(absolute):  # dropping what someone typed on purpose would end in a crawl of 401s
+    if "@" in absolute and _carries_credentials(
+        absolute
+    ):  # dropping what someone typed on purpose would end in a crawl of 401s
         raise InvalidUrl(
             f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
             f"set {_CREDENTIALS[url.scheme == 'ftp']}"
@@ -320,5 +324,5 @@ def _with_scheme(text: str, schemes: Schemes) -> str:
 
 
 def _carries_credentials(absolute: str) -> bool:
-    authority = re.split(r"[/?#\\]", absolute.partition("//")[2], maxsplit=1)[0]
-    return "@" in authority
+    read = ada_url.URL(absolute)
+    return bool(read.username or read.password)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pprint import pformat
 
 import pytest
@@ -14,8 +15,10 @@ from sitecrawl.base.secret_settings import (
     SECRETS,
     hidden_options,
     is_secret,
+    mask_logs,
     masked,
     masked_settings,
+    masked_url,
     parted,
 )
 
@@ -45,6 +48,35 @@ def test_what_is_not() -> None:
         assert not is_secret(name)
     assert masked("-sDOWNLOAD_DELAY=1") == "-sDOWNLOAD_DELAY=1"
     assert masked(f"seeds=http://user:{SECRET}@a.example/") == "seeds=http://user:PASSWORD@a.example/"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://a.example:8080/@x:y@z", "https://[::1]:99999/a@b", "a.example:99999", "a.example/x:y@z", "file:///x",
+        "mailto:me@a.example", "javascript:alert(1)", "//a.example:80/x@y", "me@a.example",
+        "http:\\\\a.example\\x:y@z",
+    ],
+)  # fmt: skip
+def test_addresses_without_a_password(text: str) -> None:
+    """What is no password stays as it is: ports, paths, and the names of those who get mail."""
+    assert masked_url(text) == masked(f"seeds={text}").removeprefix("seeds=") == text
+
+
+def test_several_addresses() -> None:
+    """A password is masked in each of them, and nothing between them."""
+    seeds = "seeds=http://a.example:80,ftp://u:{0}@b.example/@x,https:/\\u:{0}@{0}@c.example:1/ http://d.example/@x"
+    shown = seeds.replace("{0}@{0}", "{0}").format("PASSWORD")
+    assert masked(seeds.format(SECRET)) == shown
+
+
+def test_what_scrapy_logs_of_feeds(caplog: pytest.LogCaptureFixture) -> None:
+    """Where a feed goes is logged without its password, and a percent sign in it is one."""
+    mask_logs()
+    logging.getLogger("scrapy.extensions.feedexport").error(
+        "Error storing %s", f"csv feed (3 items) in: ftp://u:{SECRET}@a.example/%d.csv"
+    )
+    assert caplog.messages == ["Error storing csv feed (3 items) in: ftp://u:PASSWORD@a.example/%d.csv"]
 
 
 def test_a_command_line_in_two() -> None:
