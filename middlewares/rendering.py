@@ -15,15 +15,16 @@ from middlewares.robots import RobotsMiddleware
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
-from sitecrawl.crawl.requests import NOT_SHOWN, host_of
+from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sessions import LOGOUT
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
 from sitecrawl.rendering.options import AUTO, OFF, RenderOptions
-from sitecrawl.rendering.outcome import CONTENT_TYPE, NO_BROWSER, NoBrowser, NotRendered, Outcome
+from sitecrawl.rendering.outcome import CONTENT_TYPE, NO_BROWSER, Crashed, Lost, NoBrowser, NotRendered, Outcome
 from sitecrawl.rendering.sections import Sections, has_gained
+from sitecrawl.rendering.unrendered import Unrendered
 
 if TYPE_CHECKING:
     from sitecrawl.rendering.renderer import Renderer
@@ -62,10 +63,13 @@ class RenderingMiddleware:
         self._sections = Sections(self._runtime.database) if options.mode == AUTO else None
         if self._sections is not None:
             self._runtime.checkpoints.add(self._sections)
+        self._unrendered = Unrendered(self._runtime.database)
+        self._runtime.checkpoints.add(self._unrendered)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
         self._runtime.browser = self._renderer.load
         self._runtime.on_finish.append(self._finished)
+        crawler.signals.connect(self._ask_again, signals.spider_opened)
         crawler.signals.connect(self._close, signals.engine_stopped)
 
     @classmethod
@@ -108,7 +112,7 @@ class RenderingMiddleware:
             self._end(error)
             raise Interrupted("There is no browser") from error
         except (NotRendered, DownloadTimeoutError) as error:
-            return self._again(fetch, error) or self._as_it_came(response, error)
+            return self._again(fetch, error) or self._as_it_came(fetch, response, error)
         return await self._read(fetch, _with(outcome, response), outcome, page)
 
     async def _read(self, fetch: Fetch, rendered: Response, outcome: Outcome, before: PageItem) -> Response:
@@ -117,6 +121,7 @@ class RenderingMiddleware:
             rendered = await reading.arrived(rendered, max_size=len(rendered.body), page=True)
         fetch.rendered(outcome.parts, outcome.urls, Sent(before.size, before.charset))
         gained = has_gained(before, reading.look_at(rendered))
+        self._unrendered.discard(fetch.visit.key)
         self._runtime.stats.inc_value(PAGES)
         self._runtime.stats.inc_value(GAINED, int(gained))
         if self._sections is not None:
@@ -131,8 +136,8 @@ class RenderingMiddleware:
             fetch.interrupt()
             raise Interrupted("The crawl is being stopped")
         assert self._crawler.spider is not None
-        if not self._retries or fetch.request.meta.get("dont_retry"):
-            return None
+        if not self._retries or fetch.request.meta.get("dont_retry") or isinstance(error, Lost):
+            return None  # a page that was lost has been tried often enough
         again = get_retry_request(
             fetch.request, spider=self._crawler.spider, reason=FAILED, priority_adjust=self._priority_adjust
         )
@@ -145,10 +150,29 @@ class RenderingMiddleware:
         """What came is forgotten, and comes again: it is no page of the crawl's that is to be counted."""
         self._runtime.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
 
-    def _as_it_came(self, response: Response, error: Exception) -> Response:
+    def _as_it_came(self, fetch: Fetch, response: Response, error: Exception) -> Response:
         self._runtime.stats.inc_value(GIVEN_UP)
+        fetch.not_rendered()
+        if isinstance(error, Crashed):
+            self._note_unrendered(fetch)
         logger.info("%s cannot be rendered, and is taken as it came: %s", response, error)
         return response
+
+    def _note_unrendered(self, fetch: Fetch) -> None:
+        assert self._crawler.spider is not None
+        meta = {name: value for name, value in fetch.request.meta.items() if name != "retry_times"}
+        try:
+            request = pack_request(fetch.request.replace(meta=meta), self._crawler.spider)
+        except Unstorable:
+            return  # no run but this one can ask for it
+        self._unrendered.add(fetch.visit.key, request)
+
+    def _ask_again(self) -> None:
+        again = self._runtime.frontier.again
+        found = sum(again(key, request=request) for key, request in self._unrendered.of_runs_before())
+        if found:
+            logger.info("%d pages that crashed in the browser are asked for again", found)
+            self._runtime.stats.inc_value("rendering/again", found)
 
     def _end(self, error: NoBrowser) -> None:
         if not is_closing(self._crawler):

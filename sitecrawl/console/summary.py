@@ -113,9 +113,7 @@ class Summary:
         if traffic.requisites:
             errors = sum(n for status, n in traffic.requisites.items() if status >= 400)
             yield "requisites", traffic.requisites.total(), f"what pages are made of, with {errors:,} errors"
-        if traffic.rendered or traffic.not_rendered:
-            failed = f", {traffic.not_rendered:,} could not be" if traffic.not_rendered else ""
-            yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} had more to say then{failed}"
+        yield from self._of_browser()
         yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
         if traffic.spider_errors:
             yield "spider errors", traffic.spider_errors, "the log has them"
@@ -142,6 +140,14 @@ class Summary:
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > WORST:
             yield "", None, f"and so of {len(self.facts) - WORST:,} more"
+
+    def _of_browser(self) -> Iterator[tuple[str, int | None, str]]:
+        traffic = self.traffic
+        if traffic.rendered or traffic.not_rendered:
+            yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} had more to say then"
+        if traffic.not_rendered:
+            about = "pages that could not be, and were taken as they came: links may be missing"
+            yield "  unrendered", traffic.not_rendered, f"{about} (resume to try those again that crashed)"
 
     def _of_hosts(self) -> Iterator[tuple[str, int | None, str]]:
         if self.hosts:

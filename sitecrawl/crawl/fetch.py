@@ -67,6 +67,8 @@ class Fetch:
     """Whether it was worth having, whatever its status and its content say."""
     parts: tuple[Exchange, ...] = ()
     """What a browser got and made when it rendered the page: stored with it, or not at all."""
+    is_unrendered: bool = False
+    """Whether a browser was to render it, and could not: it is taken as it came."""
     brought: frozenset[str] = frozenset()
     """The URLs of all that the browser was given: nobody has to fetch these for the page."""
     sent: Sent | None = None
@@ -94,6 +96,10 @@ class Fetch:
         """A browser has rendered what has arrived."""
         assert self.exchange is not None, self.visit.url
         self._note(parts=parts, brought=brought, sent=sent)
+
+    def not_rendered(self) -> None:
+        assert self.exchange is not None, self.visit.url
+        self._note(is_unrendered=True)
 
     def failed(self, error: str) -> None:
         self._end(error=error)

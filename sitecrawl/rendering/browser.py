@@ -29,7 +29,7 @@ from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
 from sitecrawl.rendering.options import RenderOptions
-from sitecrawl.rendering.outcome import NoBrowser, NotRendered
+from sitecrawl.rendering.outcome import Crashed, Lost, NoBrowser
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
@@ -159,6 +159,9 @@ class Browser:
         self._handler: ScrapyPlaywrightDownloadHandler | None = None
         self._starting = asyncio.Lock()
         self._failures = 0
+        """In a row, of the browser that there is."""
+        self._failed = 0
+        """Pages that have failed, in all."""
         self._names = (f"page-{number}" for number in count())
         self._visits: dict[Page, _Visit] = {}
         self._guard: asyncio.Task[None] | None = None
@@ -183,15 +186,19 @@ class Browser:
     async def render(self, request: Request, proxy: str, silence: Callable[[], float]) -> Rendered:
         """The page that `proxy` has for `request`; `silence` says for how long it has had nothing to do.
 
-        To be called after `begin`. Raises `NotRendered`. Whoever cancels it has the page closed.
+        To be called after `begin`. Raises `Crashed` and `Lost`. Whoever cancels it has the page closed.
         """
-        if self._handler is None:
-            raise NotRendered("The browser has ended")
+        handler, failed = self._handler, self._failed
+        if handler is None:
+            raise Lost("The browser has ended")
         try:
-            rendered = await self._visited(self._handler, request, proxy, silence)
+            rendered = await self._visited(handler, request, proxy, silence)
         except Exception as error:
             self._failures += 1
-            raise NotRendered(_in_a_line(error)) from error
+            self._failed += 1
+            is_there = await self._is_there(handler)  # it has told of all that died before
+            failure = Crashed if is_there and self._failed == failed + 1 else Lost
+            raise failure(_in_a_line(error)) from error
         self._failures = 0
         return rendered
 
@@ -230,6 +237,21 @@ class Browser:
             raise
         return handler
 
+    async def _is_there(self, handler: ScrapyPlaywrightDownloadHandler) -> bool:
+        """Whether the browser of `handler` still answers. One that does not is started again."""
+        browser = handler.browser
+        if self._handler is not handler or browser is None:
+            return False
+        try:
+            async with asyncio.timeout(_CLOSING):
+                session = await browser.new_browser_cdp_session()
+                await session.detach()
+        except Exception:  # noqa: BLE001 - of Playwright, whose driver may have ended, too
+            if self._handler is handler:
+                self._failures = _FAILURES
+            return False
+        return True
+
     async def _end_browser(self) -> None:
         if self._guard is not None:
             self._guard.cancel()
@@ -263,7 +285,7 @@ class Browser:
             return seen.rendered
         finally:
             await asyncio.shield(self._end(handler, visit))
-        raise NotRendered("Nothing came")
+        raise Crashed("Nothing came")
 
     def _made(self, page: Page, visit: _Visit) -> None:
         self._visits[page] = visit

@@ -20,7 +20,15 @@ class NoBrowser(SitecrawlError):
 
 
 class NotRendered(SitecrawlError):
-    """A page could not be rendered: it crashed or closed itself, or the browser has ended."""
+    """A page could not be rendered."""
+
+
+class Crashed(NotRendered):
+    """It crashed, or closed itself: another time it may not."""
+
+
+class Lost(Crashed):
+    """The browser has ended under it, or other pages have failed with it: that may be no fault of the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from typing import Final
 
@@ -14,6 +15,7 @@ from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.browser_load import BrowserLoad
+from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant
@@ -26,8 +28,11 @@ from sitecrawl.rendering.certificate import new_identity
 from sitecrawl.rendering.courier import Courier, Network
 from sitecrawl.rendering.kept import Kept
 from sitecrawl.rendering.options import RenderOptions, launch_options
-from sitecrawl.rendering.outcome import CONTENT_TYPE, NotRendered, Outcome
+from sitecrawl.rendering.outcome import CONTENT_TYPE, Lost, NotRendered, Outcome
 from sitecrawl.rendering.proxy import Answer, Proxy
+
+_LOST_ALONE: Final = 5
+"""Times that a page is rendered again, alone, under which the browser ends."""
 
 
 class Renderer:
@@ -37,6 +42,7 @@ class Renderer:
         self, crawler: Crawler, options: RenderOptions, allows: Callable[[str, Request], Awaitable[bool]]
     ) -> None:
         assert crawler.stats
+        self._crawler = crawler
         self._stats = crawler.stats
         self._options = options
         self._identity = new_identity()
@@ -48,6 +54,8 @@ class Renderer:
         self._network = Network(self._handler, allows, self.kept, self._shown, crawler.stats, options, self._max_size)
         self._watch = Watch(crawler)
         self._seats = asyncio.Semaphore(options.pages)
+        self._turn = asyncio.Lock()
+        """Of who waits for seats: so no two wait for those that the other has."""
         self._wanted = 0
         """Pages that are being rendered, or wait for that."""
 
@@ -57,14 +65,32 @@ class Renderer:
     async def render(self, request: Request, response: Response, started: float) -> Outcome:
         """`response`, without content codings, came for `request`, which was sent at `started`, in Unix seconds.
 
+        What is lost with other pages, or for the first time, is rendered again, with no other page in the browser:
+        so a page is to blame for the browser's end only where it was alone in it, again and again.
+
         Raises `NotRendered`, `NoBrowser`, `InWant`, `Interrupted` and `DownloadTimeoutError`.
         """
         self._wanted += 1
         try:
-            async with self._seats:
-                return await self._in_time(request, response, started)
+            for lost in count():
+                async with self._seat(alone=lost > 0):
+                    try:
+                        return await self._in_time(request, response, started)
+                    except Lost:
+                        self._stats.inc_value("rendering/lost")
+                        if lost >= _LOST_ALONE or is_closing(self._crawler):
+                            raise
         finally:
             self._wanted -= 1
+        raise AssertionError
+
+    @asynccontextmanager
+    async def _seat(self, *, alone: bool) -> AsyncIterator[None]:
+        async with AsyncExitStack() as seats:
+            async with self._turn:
+                for _ in range(self._options.pages if alone else 1):
+                    await seats.enter_async_context(self._seats)
+            yield
 
     def load(self) -> BrowserLoad:
         """What there is to do now."""
