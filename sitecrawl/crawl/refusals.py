@@ -114,6 +114,8 @@ class Refusals(Participant):
         page = fetch.page
         if page is None or page.links or not fetch.is_success or page.content_type not in HTML or page.quarantined:
             return
+        if fetch.is_unrendered:  # nobody knows what a browser makes of it
+            return
         is_first = page.referrer is None or host_of(page.referrer) != host_of(page.url)
         if is_first and len(page.body) <= SHELL_SIZE and is_shell(page.body):
             self.met(page.url, Refusal(Kind.EMPTY_RENDERED if fetch.parts else Kind.EMPTY_SHELL))
