@@ -14,13 +14,14 @@ from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, Htt
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.python import global_object_name
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
-from sitecrawl.crawl.requests import VISIT
+from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.isolation.pool import NoParser, Quarantined
@@ -72,7 +73,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
             if has_body and "Content-Encoding" in response.headers:
                 return self._counted(response, await _decoded(response, most))
         except TooLarge as error:
-            raise self._too_large(request, f"{response}: {error}") from error
+            raise self._too_large(request, response, error) from error
         return response
 
     async def _read_elsewhere(self, request: Request, response: Response, most: int) -> Response:
@@ -95,12 +96,22 @@ class DecodingMiddleware(HttpCompressionMiddleware):
             self._runtime.stats.inc_value("httpcompression/response_count")
         return decoded
 
-    def _too_large(self, request: Request, reason: str) -> TooLargeDecoded:
+    def _too_large(self, request: Request, response: Response, error: TooLarge) -> TooLargeDecoded:
+        reason = f"{response}: {error}"
         logger.info("Given up: %s", reason)
         self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
+        self._count_failed(request, response)
         if (fetch := self._runtime.fetch_of(request)) is not None:
             fetch.failed(TooLargeDecoded.__name__)
         return TooLargeDecoded(reason)
+
+    def _count_failed(self, request: Request, response: Response) -> None:
+        """Count it as Scrapy counts a download that has failed, and no more as an answer, as it was when it came."""
+        stats, fetch = self._runtime.stats, self._runtime.fetch_of(request)
+        stats.inc_value("downloader/exception_count")
+        stats.inc_value(f"downloader/exception_type_count/{global_object_name(TooLargeDecoded)}")
+        if fetch is None or not (fetch.visit.is_requisite or fetch.is_miss):  # of those it was none
+            stats.inc_value(f"{NOT_DECODED}{response.status}")
 
 
 async def _decoded(response: Response, most: int) -> Response:

@@ -11,7 +11,7 @@ from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
-from sitecrawl.crawl.requests import GUESSES, NOT_SHOWN, OF_REQUISITES
+from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES
 from sitecrawl.page.refusals import Kind
 
 INDEXED: Final = "search/indexed"
@@ -28,8 +28,8 @@ class Traffic:
     """One run in figures. A robots.txt is no response here."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    """Responses by status, without those of requisites, errors that were answers to guesses, and pages that were
-    asked for again because a browser could not show them."""
+    """Responses by status, without those of requisites, errors that were answers to guesses, pages that were asked
+    for again because a browser could not show them, and what could not be decoded."""
     failures: Counter[str] = field(default_factory=Counter)
     """Downloads that brought nothing, by what went wrong; every attempt counts."""
     received: int = 0
@@ -73,6 +73,7 @@ class Traffic:
         guesses = _numbered(stats, GUESSES)
         statuses.subtract(guesses)
         statuses.subtract(_numbered(stats, NOT_SHOWN))
+        statuses.subtract(_numbered(stats, NOT_DECODED))
         requisites = _numbered(stats, OF_REQUISITES)
         statuses.subtract(requisites)
         followed, new = stats.get("links/followed", 0), stats.get("links/new", 0)

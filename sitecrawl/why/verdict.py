@@ -59,6 +59,9 @@ def _failed(case: Case, record: UrlRecord) -> Verdict:
     advice = (
         "a crawl that is resumed asks again, and so does `scrapy frontier --retry-given-up`" if given_up else _AGAIN
     )
+    if record.cause in _SAME_AGAIN:
+        limit = _SAME_AGAIN[Cause(record.cause)]
+        advice = f"{limit}: then {advice}" if limit else ""
     if record.cause == Cause.GIVEN_UP:
         return Verdict("given up", f"Not asked for: {why}, and it was given up", advice)
     tries = "once" if not record.attempts else f"{record.attempts + 1:,} times"
@@ -99,6 +102,13 @@ _ENDED: Final = {
 _RETRY: Final = "`scrapy frontier --retry-given-up`"
 _ALLOW_PRIVATE: Final = "name its host as a seed, or set SITECRAWL_ALLOW_PRIVATE"
 _AGAIN: Final = "begin a crawl with it as a seed, or let this one fetch pages again (-a recrawl=1)"
+_SAME_AGAIN: Final = {
+    Cause.TOO_LARGE: "set the limit that it goes beyond higher (docs/limits.md)",
+    Cause.BOMB: "if it is no bomb, set DOWNLOAD_MAXSIZE higher",
+    Cause.UNREAD: "",
+    Cause.NO_ADDRESS: "",
+}
+"""Causes that stay, and what has to be done before it is asked for again; empty where nothing helps."""
 
 
 # What waits

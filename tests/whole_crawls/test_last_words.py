@@ -135,6 +135,11 @@ def test_no_page(tmp_path: Path) -> None:
     assert first_line(done).endswith("; and 4 more causes.")
     stats = stats_of(done.stderr)
     assert stats["outcomes/no_page"] == 1
+    assert "2xx" not in done.stderr
+    assert re.search(r"failed downloads +5  .*unpacks to more than DOWNLOAD_MAXSIZE", done.stderr), done.stderr
+    packed = hosts["unpacks to more than DOWNLOAD_MAXSIZE, as a decompression bomb does"]
+    why_not = json.loads(scrapy("why", "-d", str(tmp_path / "job"), "--json", packed).stdout)
+    assert why_not["advice"].startswith("if it is no bomb, set DOWNLOAD_MAXSIZE higher: then ")
     report = scrapy("report", "-d", str(tmp_path / "job"), "-o", "-").stdout
     assert "No page was fetched." in report
     for why, root in hosts.items():
