@@ -210,6 +210,10 @@ _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
 )
 """Scrapy's middlewares in whose places ours come, unless the project names them, and their order."""
+_SCRAPYS_COOKIES: Final = (
+    "COOKIES_ENABLED: Scrapy keeps cookies in memory without a limit, and asks publicsuffix.org for its list. "
+    "SITECRAWL_COOKIES=True keeps them within limits and asks nobody: docs/login.md"
+)
 
 
 class Addon:
@@ -229,6 +233,8 @@ class Addon:
             _set(settings, "DOWNLOAD_VERIFY_CERTIFICATES", value=True)  # for handlers that are not ours
         if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
             own_class(settings)  # what is wrong with it is said before anything is made
+        if settings.getpriority("COOKIES_ENABLED") and settings.getbool("COOKIES_ENABLED") and not looks:
+            logger.warning("%s", _SCRAPYS_COOKIES)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             off = [path for kind, switch, path in _SWITCHED if kind == name and not settings.getbool(switch)]

@@ -213,6 +213,16 @@ def test_errors_of_tunnels(given: dict[str, tuple[object, str]], retried: bool) 
     assert settings.getlist("RETRY_EXCEPTIONS")
 
 
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [({}, 0), ({"COOKIES_ENABLED": (False, "project")}, 0), ({"COOKIES_ENABLED": ("True", "cmdline")}, 1)],
+)
+def test_scrapys_cookies(given: dict[str, tuple[object, str]], warned: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Who asks for them is told once what keeps cookies within limits. A project that says nothing is left alone."""
+    settings_with(**given)
+    assert caplog.text.count("SITECRAWL_COOKIES=True") == warned
+
+
 def test_a_projects_own_way_to_the_network_stays() -> None:
     """A download handler, and a middleware in place of the one that unpacks, are the project's if it names one."""
     own = {"scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None}
