@@ -298,9 +298,8 @@ def guess_url(text: str, *, schemes: Schemes = WEB) -> Url:
         raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
     absolute = _with_scheme(text, schemes)
     url = parse(absolute, schemes=schemes)
-    if "@" in absolute and _carries_credentials(
-        absolute
-    ):  # dropping what someone typed on purpose would end in a crawl of 401s
+    # dropping what someone typed on purpose would end in a crawl of 401s
+    if "@" in absolute and _carries_credentials(absolute):
         raise InvalidUrl(
             f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
             f"set {_CREDENTIALS[url.scheme == 'ftp']}"
