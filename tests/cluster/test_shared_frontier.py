@@ -506,6 +506,10 @@ def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatc
             for partition in range(PARTITIONS):
                 regions = worker.frontier.partitions.territory.regions(partition)
                 assert await rows_on_redis(worker, partition) == sorted(rows_of(worker.database, regions))
+            with redis.client() as client:
+                for partition, held in worker.frontier.holdings.held.items():
+                    left = int(client.hget(Keys("shared", PARTITIONS).base(partition) + "state", "log") or 0)
+                    assert held.log <= left  # else it would be compacted with each entry from now on
 
     asyncio.run(crawl())
 

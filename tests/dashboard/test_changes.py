@@ -132,7 +132,7 @@ def test_two_operators(web, tmp_path):
         assert crawl.json(f"terms?host={host_of(web)}")["values"]["delay"] == 7
 
 
-def test_settings_that_are_changed_count(web, tmp_path):
+def test_settings_that_are_changed_count(web, tmp_path, monkeypatch):
     """A resume whose settings say something else of a thing than they did then takes it from them, and says so."""
     job, host = tmp_path / "job", host_of(web)
     with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
@@ -148,6 +148,8 @@ def test_settings_that_are_changed_count(web, tmp_path):
     database = Database(job / "db", hash_name=HASH_NAME, read_only=True)
     assert [(one.by, one.after) for one in changes_of(database)] == [("by hand", 2), ("by the settings", 4)]
     database.close()
+    monkeypatch.setattr("sitecrawl.report.gather.CHANGES", 1)
+    assert [one.by for one in gather(job).changes] == ["by the settings"]  # the newest
 
 
 def test_scope_is_narrowed_and_widened_again(web, tmp_path):

@@ -79,10 +79,10 @@ def test_a_page_that_never_comes(tmp_path: Path) -> None:
 
 def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
     """Failures of one page alone are the page's: it has its retries, and does not hold up the end of the crawl."""
-    with LocalWeb(Shop(lambda asked, path: HALF if path == "/7" else None)) as web:
+    with LocalWeb(Shop(lambda asked, path: BUSY if path == "/7" else None)) as web:
         crawl(f"{web.root}/1 {web.root}/7", tmp_path / "job", SITECRAWL_MAX_HOST_FAILURES=4, **QUICK)
-        assert states_of(tmp_path / "job")[f"{web.root}/1"] == UrlState.FETCHED
-        assert states_of(tmp_path / "job")[f"{web.root}/7"] == UrlState.FAILED
+        # An error page is an answer, at last; a host that is down would keep it for the next run.
+        assert states_of(tmp_path / "job") == dict.fromkeys([f"{web.root}/1", f"{web.root}/7"], UrlState.FETCHED)
         assert web.paths().count("/7") == 2
 
 
