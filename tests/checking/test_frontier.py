@@ -6,6 +6,8 @@ from frontier_helpers import Bench, all_credit, digest
 
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.survey import Survey
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
 
 
@@ -50,4 +52,22 @@ def test_credit_on_the_account_of_a_host_that_waits_for_nothing(tmp_path):
     crawl.add("4", "5", depth=1)
     crawl.commit()
     assert all_credit(crawl.frontier) == total
+    crawl.database.close()
+
+
+def test_the_serial_is_never_set_back(tmp_path):
+    """Numbers that were given to URLs are not given again, though there are fewer records than numbers."""
+    crawl = Bench(tmp_path / "db")
+    crawl.add("1", "2", "3")
+    crawl.commit()
+    meta, batch = Overlay(crawl.database, "meta"), crawl.database.batch()
+    counts = Counts(meta)
+    counts.queued, counts.serial = 7, 99
+    counts.store(meta)
+    meta.flush(batch)
+    crawl.database.write(batch)
+    found = [str(problem) for problem in mend_frontier(crawl.database, Survey(crawl.database), dry=False)]
+    assert "counts 7 URLs queued" in found[0]
+    mended = Counts(Overlay(crawl.database, "meta"))
+    assert (mended.queued, mended.serial) == (3, 99)
     crawl.database.close()

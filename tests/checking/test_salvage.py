@@ -11,6 +11,7 @@ import pytest
 
 from sitecrawl.checking.salvage import is_readable, salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 ROWS = {family: {b"%s %d" % (family.encode(), number): b"value" for number in range(50)} for family in FAMILIES}
@@ -123,3 +124,12 @@ def test_a_damaged_record_of_the_log_is_no_end_of_it(tmp_path: Path) -> None:
         kept = [key for key, _ in database.scan("urls")]
     assert len(kept) >= 60
     assert (kept[0], kept[-1]) == (b"000", b"099")
+
+
+def test_the_links_of_all_pages_are_read_again(young: Path, tmp_path: Path) -> None:
+    """They may lead to URLs that were in what could not be read."""
+    shutil.copytree(young, tmp_path / "db")
+    salvage(tmp_path)
+    with closing(opened(tmp_path / "db")) as database:
+        begin_at = database.get("meta", LINKS_READ)
+    assert begin_at == bytes(8)

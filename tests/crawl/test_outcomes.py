@@ -132,6 +132,18 @@ def test_all_runs_count(database: Database) -> None:
     assert Outcomes.unpack(b"\xff") == Outcomes.unpack(None) == Outcomes()
 
 
+def test_a_certificate_is_told_of_once(database: Database) -> None:
+    """That of a host that an earlier run has met is no news, and stays in what there is to say."""
+    counts = OutcomeCounts(database)
+    assert counts.distrusted("a.example", "it has expired")
+    batch = database.batch()
+    counts.prepare(batch)
+    database.write(batch)
+    again = OutcomeCounts(database)
+    assert not again.distrusted("a.example", "it has expired")
+    assert again.whole.certificates == {"a.example": "it has expired"}
+
+
 def test_a_sitemap_is_no_page(database: Database) -> None:
     """Nor is what another worker has fetched this one's failure."""
     counts = OutcomeCounts(database)

@@ -30,6 +30,7 @@ from sitecrawl.http import (
     Tls,
     Verify,
 )
+from sitecrawl.http.connection import Connection, Pool
 
 RESET = struct.pack("ii", 1, 0)
 """What `SO_LINGER` takes for a connection that is torn down instead of closed."""
@@ -162,3 +163,19 @@ def test_what_nobody_asked_for_is_no_answer(loop_factory: Callable[[], asyncio.A
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(main())
+
+
+def test_the_pool_gives_the_connection_that_was_used_last() -> None:
+    """Those that have been idle for longest are the next that a host ends."""
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            loop, pool = asyncio.get_running_loop(), Pool()
+            made = [(await loop.create_connection(Connection, *server.getsockname()))[1] for _ in range(3)]
+            for now, connection in enumerate(made):
+                pool.give("there", connection, float(now))
+            assert [pool.take("there") for _ in range(4)] == [*reversed(made), None]
+            for connection in made:
+                connection.abort()
+
+    asyncio.run(main())

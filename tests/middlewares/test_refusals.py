@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 from crawling import crawl, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
+from scrapy import Request, Spider
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 
+from middlewares.refusals import Challenge, RefusalsMiddleware
 from sitecrawl.crawl.refusals import ADVICE
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.report.gather import gather
@@ -32,6 +37,10 @@ CHALLENGES = {
     "as a page that is coded": Answer(gzip.compress(ANUBIS.encode()), 200, HTML | {"Content-Encoding": "gzip"}),
     "as a busy host": Answer(ANUBIS.encode(), 503, HTML),
 }
+
+
+class Plain(Spider):
+    name = "plain"
 
 
 class Shop:
@@ -207,3 +216,17 @@ def test_rate_limits(tmp_path: Path) -> None:
         done = crawl(web.root, tmp_path / "job", **QUICK)
     assert stats_of(done.stderr)["refused/rate_limited"] == 2
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
+
+
+def test_what_a_challenge_asks_for_has_a_limit(tmp_path: Path) -> None:
+    """A host that asks for a week rests for SITECRAWL_MAX_RETRY_AFTER, as one that answers 503 does."""
+    settings = {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path), "SITECRAWL_MAX_RETRY_AFTER": 60}
+    crawler = get_crawler(Plain, settings)
+    headers = HTML | {"cf-mitigated": "challenge", "Retry-After": "604800"}
+    url = "http://a.example/robots.txt"
+    try:
+        with pytest.raises(Challenge) as found:
+            RefusalsMiddleware(crawler).process_response(Request(url), Response(url, 403, headers))
+    finally:
+        Runtime.of(crawler).close()
+    assert found.value.wait == 60

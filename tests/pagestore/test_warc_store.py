@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -110,6 +111,16 @@ def test_a_duplicate_body_is_stored_once(tmp_path, store):
     assert_checkers_pass(tmp_path)
 
 
+def test_a_304_stands_for_the_last_version(tmp_path, store):
+    """What a URL had before that is not what the server speaks of."""
+    for number, (body, status) in enumerate([(b"old", 200), (b"new", 200), (b"", 304)]):
+        store.put(exchange(body=body, status=status, started=STARTED + number))
+    store.checkpoint()
+    with PageReader(tmp_path) as reader:
+        *_, capture = reader.captures()
+        assert (capture.status, capture.revisit_of, reader.read(capture).body) == (304, 2, b"new")
+
+
 def test_empty_bodies_are_no_duplicates(tmp_path, store):
     """Redirects without a body have nothing in common that would be worth a reference."""
     for number in range(3):
@@ -136,6 +147,19 @@ def test_files_roll_and_every_record_is_found(tmp_path, max_file_size):
         assert types[0] == "warcinfo"
         assert path.stat().st_size <= max_file_size or types[1:] == ["request", "response"]
     assert_checkers_pass(tmp_path)
+
+
+def test_a_file_is_synced_before_the_next_begins(tmp_path, monkeypatch):
+    """Checkpoints sync the current file alone, and no kill of a process shows what is missing on the disk."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    store = WarcStore(tmp_path, WarcOptions(max_file_size=1))
+    for number in range(3):
+        store.put(exchange(f"http://site.example/{number}"))
+    *earlier, _ = warc_files(tmp_path)
+    assert len(earlier) == 2
+    assert {path.stat().st_ino for path in earlier} <= set(synced)
+    store.close()
 
 
 def test_request_and_response_belong_together(tmp_path, store):

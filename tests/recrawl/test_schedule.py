@@ -162,3 +162,10 @@ class TestStore:
         assert taken == [1, 2, 3, 9]
         store.plan(bytes(16), Visits(0.0), STANDING, 0.0)
         assert [key for key, _ in store.take(1e9, 2)] == [bytes(16)]
+
+    def test_what_is_taken_of_the_budget_is_spent(self, database: Database) -> None:
+        """At most an hour of it is saved up; more comes with the time alone."""
+        store = RevisitStore(database, replace(OPTIONS, budget=60.0))  # 2.5 an hour
+        for n in range(5):
+            store.plan(bytes([n]) * 16, Visits(0.0), STANDING, 0.0)
+        assert [len(store.take(1e9 + seconds, 10)) for seconds in (0, 0, 1800, 1800)] == [2, 0, 1, 0]

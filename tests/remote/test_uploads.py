@@ -6,10 +6,12 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from waiting import until
 
+from sitecrawl.remote.errors import RemoteError
 from sitecrawl.remote.options import remote_options
 from sitecrawl.remote.store import Remote
 from sitecrawl.remote.uploads import Upload, Uploads
@@ -102,3 +104,20 @@ def test_no_more_after_the_end(uploads: Uploads, store: Path, tmp_path: Path) ->
     uploads.stop()
     until(lambda: not uploads.is_alive, "the thread has ended")
     assert uploads.waiting == 1
+
+
+def test_pauses_begin_anew(uploads: Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They grow from attempt to attempt for one file, and have nothing to do with the next."""
+    attempts = iter([False, False, True, False, True])
+
+    def made() -> None:
+        if not next(attempts):
+            raise RemoteError("The store is away")
+        (tmp_path / "passing").touch()
+
+    waits = Mock(wraps=uploads._changed.wait_for)
+    monkeypatch.setattr(uploads._changed, "wait_for", waits)
+    for name in ("a", "b"):
+        uploads.add(Upload(name, tmp_path / "passing", made))
+    until(lambda: uploads.waiting == 0, "both are sent")
+    assert [pause for call in waits.call_args_list for pause in call.args[1:]] == [0.01, 0.02, 0.01]

@@ -158,6 +158,12 @@ class TestReceiversThatFail:
         assert "it answers 503" in line
         assert "hidden" not in line
 
+    @pytest.mark.parametrize("answers", [[Answer(status=404), Answer(b"ok"), Answer(status=404)]])
+    def test_it_fails_once_more(self, receiver: LocalWeb, caplog: pytest.LogCaptureFixture) -> None:
+        """After a letter that has arrived, the next that does not is news again."""
+        assert bring(receiver.root, letter(), letter(), letter()) == {FAILED: 2, SENT: 1}
+        assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+
     @pytest.mark.parametrize("answers", [[Answer(status=404)], [Answer(status=401)]])
     def test_no_is_no(self, receiver: LocalWeb) -> None:
         """What another attempt would not mend is not attempted again."""
