@@ -30,6 +30,7 @@ LONGEST: Final = (
     "crash/test_repair_failpoints.py",
     "frontier/test_contract.py",
     "whole_crawls/test_hostile.py",
+    "project/test_again.py",
     "spiders/test_generic.py",
     "dashboard/test_live.py",
     "extensions/test_ftp_handler.py",
@@ -59,6 +60,9 @@ LONGEST: Final = (
     "project/test_documented_usage.py",
     "crash/test_cluster_faults.py",
     "whole_crawls/test_real_sites.py",
+    "whole_crawls/test_costs.py",
+    "whole_crawls/test_long_pages.py",
+    "whole_crawls/test_traplab.py",
 )
 """Files that take longest, the longest first. They come first: whichever of files that are run beside one
 another began last would have the machine to itself."""

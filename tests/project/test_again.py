@@ -68,6 +68,7 @@ def run(folder: Path, *files: str, workers: int = 2) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.deep
 def test_what_passes_alone_is_flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test, or its fixture, that passes alone does not fail the run; name, seed and first failure are printed."""
     monkeypatch.setenv("PYTHONHASHSEED", "7")
@@ -98,9 +99,9 @@ def test_what_fails_twice_fails_the_run(mixed: str) -> None:
     ("text", "workers"),
     [
         pytest.param("import nothing_like_it\n", 0, marks=pytest.mark.deep),
-        ("import nothing_like_it\n", 1),
+        pytest.param("import nothing_like_it\n", 1, marks=pytest.mark.deep),
         (DIES, 1),
-        (STOPS, 0),
+        pytest.param(STOPS, 0, marks=pytest.mark.deep),
     ],
     ids=["collection", "collection by workers", "worker dies", "interrupt"],
 )

@@ -51,6 +51,7 @@ def test_keyword(web: LocalWeb, tmp_path: Path) -> None:
     assert len(crawled(web, tmp_path, "keyword", "-a", "keyword=late", elements=0)[0]) == 1
 
 
+@pytest.mark.deep
 def test_focused(web: LocalWeb, tmp_path: Path) -> None:
     """A page is about what is read of it."""
     arguments = "-a", "topic=late", "-a", "threshold=0.01"
