@@ -83,7 +83,7 @@ class Dispatcher:
         self._ledger = link_credit.ledger
         self._states = states
         self._judge = judge
-        self._probes = Probes(judge)
+        self.probes = Probes(judge)
         self._forms = forms
         self._in_flight = in_flight
         self._listener = listener
@@ -192,7 +192,7 @@ class Dispatcher:
 
     def _last_hosts(self) -> list[Host]:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
-        probes = self._probes.candidates(last=True, but=self.silent_hosts)
+        probes = self.probes.candidates(last=True, but=self.silent_hosts)
         tests = self._forms.tests(last=True, but=self.silent_hosts)
         return [host for host, _ in (*probes, *tests)]
 
@@ -266,7 +266,7 @@ class Dispatcher:
 
     def _trial(self, now: float) -> Visit | None:
         """A URL of what is held back, if it is time for one."""
-        if self._order.by_credit and self._probes.is_due and (visit := self._probe(now, last=False)):
+        if self._order.by_credit and self.probes.is_due and (visit := self._probe(now, last=False)):
             return visit
         return self._test(now, last=False)
 
@@ -301,14 +301,14 @@ class Dispatcher:
 
     def _probe(self, now: float, *, last: bool) -> Visit | None:
         """A URL of what is held back as a trap."""
-        for host, unit in self._probes.candidates(last=last, but=self.silent_hosts):
+        for host, unit in self.probes.candidates(last=last, but=self.silent_hosts):
             if not self._is_free(host, now):
                 continue
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
                 continue
-            for section in self._probes.sections_of(host, unit):
+            for section in self.probes.sections_of(host, unit):
                 if (visit := self._sample(host, section, now)) is not None:
                     return visit
         return None

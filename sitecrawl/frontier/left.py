@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.held import name_of
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.probes import Probes
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason
 
@@ -79,7 +78,7 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     dispatcher = frontier.dispatcher
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
-    silent, judge, probes = frontier.silent_hosts, frontier.judge, Probes(frontier.judge)
+    silent, judge, probes = frontier.silent_hosts, frontier.judge, dispatcher.probes
     units = sorted(probes.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
     poor = [unit for unit in units if judge.comes_last(*unit)]
     growing = [unit for unit in units if unit not in poor]
