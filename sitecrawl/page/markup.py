@@ -202,8 +202,7 @@ VOID: Final = frozenset(
 )
 """Elements that have no content and no end (HTML, section 13.1.2)."""
 _ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
-_NAMES = sorted(_WANTED | UNSEEN | TEXT_ONLY | ROOTS | {"plaintext", "template"})
-_OF_USE = rf"(?i:(?:{'|'.join(_NAMES)})[\t\n\f\r />]|html(?!>))"
+_OF_USE = rf"(?i:(?:{'|'.join(sorted(_WANTED | UNSEEN | TEXT_ONLY | ROOTS))})[\t\n\f\r />]|html(?!>))"
 _NO_LINKS = re.compile(rf"(?:[^<]*+</?+(?!{_OF_USE})[A-Za-z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))*+")
 """Texts and tags in which nothing begins that `_is_wanted`, no content that is no markup, and no drawing: by one
 search in a fifth of the time that they take one by one."""
