@@ -58,6 +58,12 @@ def _nobody_hears(error: StorageError) -> None:
     pass
 
 
+def next_prefix(prefix: bytes) -> bytes | None:
+    """The least key that is greater than every key with `prefix`; None if there is none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+
+
 class Batch:
     """Writes over several column families that happen together or not at all."""
 

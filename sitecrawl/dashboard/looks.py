@@ -10,10 +10,10 @@ from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawldir.database import next_prefix
 from sitecrawl.dashboard.tables import Fields, Query, Row
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.pagestore.reader import PageReader

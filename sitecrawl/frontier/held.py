@@ -12,11 +12,10 @@ from itertools import chain, islice
 from random import Random
 from typing import Final, NamedTuple
 
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.hosts import KEY_BYTES as HOST_BYTES
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_BYTES
 from sitecrawl.frontier.sections import SAMPLES, Section

@@ -16,7 +16,7 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
@@ -24,7 +24,7 @@ from sitecrawl.credit.policies import WRAP, owed
 from sitecrawl.frontier.counts import NONE_OF_EACH, Counts, PartCounts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.queue import DiskQueue, next_prefix
+from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.territory import Territory

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import PLACE
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.urls.url import site_of
 
 _LED_TO: Final = b"redirect"

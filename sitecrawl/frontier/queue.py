@@ -22,7 +22,7 @@ from itertools import islice
 from random import Random
 from typing import Final
 
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 
 HEAD_ENTRIES: Final = 8
 """Entries that a queue keeps in memory, 70 bytes each, for every section that waits; a refill takes 100 us."""
@@ -133,9 +133,3 @@ class DiskQueue:
         cut = len(self.prefix)
         for key, _ in self._database.scan(self._family, start, next_prefix(self.prefix)):
             yield key[cut:]
-
-
-def next_prefix(prefix: bytes) -> bytes | None:
-    """The least key that is greater than every key with `prefix`; None if there is none."""
-    stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

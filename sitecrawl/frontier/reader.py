@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, SEEN_TOTALS, WORKER
@@ -33,7 +33,6 @@ from sitecrawl.frontier.held import HeldSet, HeldSets, Unit, unit_of
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of

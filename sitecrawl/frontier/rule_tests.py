@@ -20,12 +20,11 @@ from itertools import islice
 from math import sqrt
 from typing import Final
 
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.dust.evidence import TESTS, WINDOW, State
 from sitecrawl.dust.learner import Learnt
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.learners import Learners
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import TrapJudge

@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.frontier.hosts import KEY_BYTES as HOST_KEY_BYTES
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.queue import DiskQueue, next_prefix
+from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import REQUISITES, Section

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.recrawl import schedule
@@ -63,8 +63,8 @@ class RevisitStore(Participant):
 
     def reload(self) -> None:
         """Count again what the figures sum up: the database has other pages than before."""
-        end = bytes([_PAGE[0] + 1])
-        found = [Visits.unpack(data).interval for _, data in self._database.scan(FAMILY, _PAGE, end)]
+        rows = self._database.scan(FAMILY, _PAGE, next_prefix(_PAGE))
+        found = [Visits.unpack(data).interval for _, data in rows]
         self.pages, self.planned = len(found), sum(1 / interval for interval in found if interval)
         self._first = _DUE
 

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import REMOTE
 from sitecrawl.remote.store import Sent
 
-_END: Final = REMOTE[:-1] + bytes([REMOTE[-1] + 1])
 _WARC: Final = "warc/"
 """With that begin the names of WARC files."""
 
@@ -66,7 +65,7 @@ def files_at(url: str, number: int) -> str:
 
 def _rows(database: Database) -> Iterator[tuple[str, _Row]]:
     try:
-        for key, value in database.scan("meta", REMOTE, _END):
+        for key, value in database.scan("meta", REMOTE, next_prefix(REMOTE)):
             yield key[len(REMOTE) :].decode(), _Row(**json.loads(value))
     except (ValueError, TypeError) as error:
         raise CorruptFile(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import UNRENDERED
 from sitecrawl.crawldir.participant import Participant
-
-_END = UNRENDERED[:-1] + bytes([UNRENDERED[-1] + 1])
 
 
 class Unrendered(Participant):
@@ -21,7 +19,7 @@ class Unrendered(Participant):
         """Since the last checkpoint: the request of each that is new, None of one that is rendered."""
 
     def _rows(self) -> Iterator[tuple[bytes, bytes]]:
-        return self._database.scan("meta", UNRENDERED, _END)
+        return self._database.scan("meta", UNRENDERED, next_prefix(UNRENDERED))
 
     def of_runs_before(self) -> list[tuple[bytes, bytes | None]]:
         """The key and the request of each; None for a plain GET."""

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
@@ -22,7 +22,6 @@ from sitecrawl.frontier.classes import UNKNOWN, Classes, ClassRow
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.places import Places
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.sections import Section
