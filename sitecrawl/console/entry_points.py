@@ -45,10 +45,6 @@ class Collect(Later):
     name = "collect"
 
 
-class Completion(Later):
-    name = "completion"
-
-
 class Export(Later):
     name = "export"
 

@@ -1,1 +1,0 @@
-"""What can be typed after `scrapy`, as scripts that let shells complete it."""
