@@ -26,6 +26,7 @@ To repeat a step whose answer was lost does no harm. All calls raise `redis.Redi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -107,9 +108,13 @@ class PartitionStore:
 
     async def deliver(self, bundles: Sequence[tuple[int, str, int, bytes]]) -> None:
         """Bundles of messages, each with the partition that it is for, who sends it, and its number there: those of
-        one sender in the order of their numbers. Each counts once.
+        one sender in the order of their numbers. Each counts once. What one sender has for one partition goes in one
+        step: a bundle that came before an earlier one would shut that out.
         """
-        await self.steps.run_all([("deliver", target, parts) for target, *parts in bundles])
+        steps: defaultdict[tuple[int, str], list[int | bytes]] = defaultdict(list)
+        for target, sender, number, bundle in bundles:
+            steps[target, sender] += (number, bundle)
+        await self.steps.run_all([("deliver", target, [sender, *parts]) for (target, sender), parts in steps.items()])
 
     async def inboxes(self, starts: Mapping[int, int], most: int) -> dict[int, list[bytes]]:
         """At most so many bundles that have arrived in each of these partitions, from the given ones on."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from redis.asyncio import RedisCluster
@@ -40,14 +42,20 @@ class Steps:
         return answer
 
     async def run_all(self, calls: Sequence[tuple[str, int, Sequence[Any]]]) -> list[Any]:
-        """Steps, each with its partition and arguments, in one round trip."""
+        """Steps, each with its partition and arguments, in one round trip. Those of one partition happen in their
+        order: on a Redis Cluster, where each command may go over a connection of its own, one after the other.
+        """
         commands = [
             ("EVALSHA", script(step)[1], 1, self.keys.base(partition), *args) for step, partition, args in calls
         ]
         with closed_is_away():
-            answers = await self._ask(commands)
+            answers = await self._ask(commands, [partition for _, partition, _ in calls])
+            again: set[int] = set()
             for place, (answer, (step, partition, args)) in enumerate(zip(answers, calls, strict=True)):
-                if isinstance(answer, NoScriptError):  # new, restarted or flushed: EVAL loads it as well
+                if isinstance(answer, NoScriptError) or partition in again:
+                    # New, restarted or flushed: EVAL loads it as well. Another worker may have done so meanwhile, and
+                    # then the next step of the same partition came before this one.
+                    again.add(partition)
                     answers[place] = await self.client.eval(script(step)[0], 1, self.keys.base(partition), *args)
                 elif isinstance(answer, BaseException):
                     raise answer
@@ -56,7 +64,7 @@ class Steps:
     async def read(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answer to each command."""
         with closed_is_away():
-            answers = await self._ask(commands)
+            answers = await self._ask(commands, range(len(commands)))
             for answer in answers:
                 if isinstance(answer, BaseException):
                     raise answer
@@ -67,17 +75,33 @@ class Steps:
         names = [self.keys.base(partition) + name for partition in range(self.keys.shards)]
         return await self.read([(command, key, *args) for key in names])
 
-    async def _ask(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The answer to each, or its error: in one round trip, or on a Redis Cluster side by side."""
+    async def _ask(self, commands: Sequence[tuple[Any, ...]], rows: Sequence[int]) -> list[Any]:
+        """The answer to each, or its error: in one round trip, or on a Redis Cluster side by side, but for those that
+        have the same of `rows`: they come in their order.
+        """
         if not commands:
             return []
         self.commands += len(commands)
         if isinstance(self.client, RedisCluster):
-            return await asyncio.gather(
-                *(self.client.execute_command(*command) for command in commands), return_exceptions=True
-            )
+            places: defaultdict[int, list[int]] = defaultdict(list)
+            for place, row in enumerate(rows):
+                places[row].append(place)
+            in_order = [[commands[place] for place in row] for row in places.values()]
+            found = await asyncio.gather(*map(self._ask_in_order, in_order))
+            by_place = zip(chain.from_iterable(places.values()), chain.from_iterable(found), strict=True)
+            return [answer for _, answer in sorted(by_place, key=lambda one: one[0])]
         pipeline = self.client.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        return answers
+
+    async def _ask_in_order(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers; from the first error on that error, and nothing more is sent."""
+        answers: list[Any] = []
+        try:
+            for command in commands:
+                answers.append(await self.client.execute_command(*command))  # noqa: PERF401 - what came before stays
+        except Exception as error:  # noqa: BLE001 - it is raised by who asks
+            answers += [error] * (len(commands) - len(answers))
         return answers
