@@ -14,7 +14,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
-from sitecrawl.sitemap.locations import Answer, How, in_robots, is_sitemap, on_page, usual
+from sitecrawl.sitemap.locations import GUESSES, Answer, How, in_robots, is_sitemap, on_page, usual
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, parse
 
@@ -53,10 +53,11 @@ class Sitemap:
 
 async def find_sitemaps(site: str, fetch: Fetch, *, most: int = 100) -> list[Sitemap]:
     """The sitemaps of `site` (a URL or a domain), at most so many: what its robots.txt and its front page name, and
-    where these name none, what is at one of the usual addresses. Feeds are sitemaps, too.
+    what is at the usual addresses. Feeds are sitemaps, too.
 
-    Asks for robots.txt, the front page, each address that they name, and for up to 30 usual ones. Raises
-    `InvalidUrl`, and what `fetch` raises.
+    Asks for robots.txt, the front page, each address that they name, one that cannot exist, and the usual ones: all
+    where nothing is named, otherwise the likeliest `GUESSES`; so also where the host has a page at the one that
+    cannot exist. Raises `InvalidUrl`, and what `fetch` raises.
     """
     url = guess_url(site)
     return await _Search(parse(f"{url.scheme}://{url.host}/"), fetch, most).run()
@@ -76,8 +77,7 @@ class _Search:
         await self._look(How.ROBOTS, in_robots(robots.body, robots.url) if robots else [])
         front = await self._get(self._root.href)
         await self._look(How.LINK, on_page(front.body, _page(front)) if front else [])
-        if all(sitemap.form.is_feed for sitemap in self._found):
-            await self._guess(parse(front.url) if front else self._root)
+        await self._guess(parse(front.url) if front else self._root)
         return self._found
 
     async def _get(self, url: str) -> Fetched | None:
@@ -102,9 +102,11 @@ class _Search:
         nowhere = await self._fetch(parse(f"sitemap-{secrets.token_hex(8)}.html", front.href).href)
         if nowhere is not None:
             self._missing = Answer.of(nowhere.url, nowhere.status, nowhere.body, _page(nowhere))
-        for url in usual(front):
-            if await self._look(How.USUAL, [url]):
+        is_soft = nowhere is not None and nowhere.status < 400
+        for count, url in enumerate(usual(front)):
+            if count >= GUESSES and (is_soft or not all(sitemap.form.is_feed for sitemap in self._found)):
                 return
+            await self._look(How.USUAL, [url])
 
     def _read(self, how: How, fetched: Fetched) -> Sitemap | None:
         page, report = _page(fetched), ParseReport()

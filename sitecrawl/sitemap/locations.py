@@ -1,9 +1,8 @@
 """Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.crawl.sitemaps`,
 and `sitecrawl.sitemap.finder` for all of it in one call.
 
-In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, the
-likeliest first (`addresses.txt`). What the site itself names is always asked; the usual addresses are asked one
-after the other, until one of them is a sitemap, and only where the site names none that is.
+In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, one after
+the other, the likeliest first (`addresses.txt`). None of them ends the search: a site may have several.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ from sitecrawl.urls.url import Url, parse
 
 MAX_NAMED: Final = 10_000
 """Sitemaps of one robots.txt, or of one front page, that are looked at."""
+GUESSES: Final = 12
+"""Usual addresses that a host is asked for in 24 hours where a sitemap has been found."""
 _MIN_LINKS: Final = 5
-"""Links that an HTML page at a usual address has if it is a site map."""
+"""Links that an HTML page has if it is a site map, on a host that has a page at every address."""
 _NEAR: Final = 8
 """Bits of 64 in which the SimHashes of two pages that say an address is missing differ at most: such a page is short,
 so a word that changes, as the address does, turns about eight bits. Texts that have nothing in common differ in 20.
@@ -134,18 +135,20 @@ def is_sitemap(answer: Answer, report: ParseReport, *, missing: Answer | None) -
     """Whether there is a sitemap at an address for which nobody vouches, or a page at one that is named.
 
     `report` says what its body is. `missing` is what the host says of an address that cannot exist; None if that is
-    not known. A page is a sitemap if the host tells right from wrong addresses, and it has several links.
+    not known. A page is a sitemap if the host tells right from wrong addresses, or it has several links and does not
+    look like what is at the wrong ones.
     """
     if answer.status != 200 or not report.entries:
         return False
     if report.form != Form.HTML:
         return True
     path = parse(answer.url).path
-    if path == "/" or path.endswith(_NO_PAGES) or _MISSING_TITLE.search(answer.title) or report.entries < _MIN_LINKS:
+    if path == "/" or path.endswith(_NO_PAGES) or _MISSING_TITLE.search(answer.title):
         return False
     if missing is None or missing.status >= 400:
         return True
-    return missing.url != answer.url and distance(missing.text_hash, answer.text_hash) > _NEAR
+    is_another = missing.url != answer.url and distance(missing.text_hash, answer.text_hash) > _NEAR
+    return is_another and report.entries >= _MIN_LINKS
 
 
 def may_list(sitemap: str, vouchers: frozenset[str] | set[str], host: str) -> bool:

@@ -12,6 +12,9 @@ from console import command
 from crawling import scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.sitemap.locations import GUESSES, usual
+from sitecrawl.urls.url import parse
+
 XML = {"Content-Type": "application/xml"}
 
 
@@ -60,8 +63,12 @@ def test_list(job: Path, web: LocalWeb) -> None:
 
 def test_all(job: Path, web: LocalWeb) -> None:
     """--all shows the addresses where there was none, and where sitemaps are looked for."""
-    urls = sitemaps(job, "--all", "--format", "urls").splitlines()
-    assert {f"{web.root}/{path}" for path in ("", "robots.txt", "s.xml", "lost.xml")} == set(urls)
+    urls = set(sitemaps(job, "--all", "--format", "urls").splitlines())
+    guesses = {url.href for url in list(usual(parse(web.root)))[:GUESSES]}
+    assert guesses < urls
+    (missing,) = (url for url in urls - guesses if url.startswith(f"{web.root}/sitemap-"))
+    named = {f"{web.root}/{path}" for path in ("", "robots.txt", "s.xml", "lost.xml")}
+    assert urls == named | guesses | {missing}
     assert len(sitemaps(job, "--all", "--limit", "2", "--format", "urls").splitlines()) == 2
     assert sitemaps(job, "--host", "b.example") == ""
 

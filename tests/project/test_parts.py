@@ -194,9 +194,10 @@ class TestFindSitemaps:
             return [(s.url.removeprefix(web.root), s.how, s.form, s.count) for s in found]
 
     def test_what_robots_names(self) -> None:
-        """And no usual address is asked then."""
+        """And what is at a usual address."""
         pages: dict[str, Page] = {"/robots.txt": "Sitemap: /here.xml", "/here.xml": SITEMAP, "/sitemap.xml": SITEMAP}
-        assert self.find(pages) == [("/here.xml", How.ROBOTS, Form.URLSET, 2)]
+        here, usual = ("/here.xml", How.ROBOTS, Form.URLSET, 2), ("/sitemap.xml", How.USUAL, Form.URLSET, 2)
+        assert self.find(pages) == [here, usual]
 
     def test_what_the_front_page_names(self) -> None:
         """In any of many languages; what is no sitemap is left out."""
@@ -208,8 +209,12 @@ class TestFindSitemaps:
         assert self.find(pages) == [("/m", How.LINK, Form.URLSET, 2)]
 
     def test_a_usual_address(self) -> None:
-        """The first that is one."""
-        assert self.find({"/sitemap_index.xml": SITEMAP}) == [("/sitemap_index.xml", How.USUAL, Form.URLSET, 2)]
+        """Each that is one."""
+        found = self.find({"/sitemap_index.xml": SITEMAP, "/sitemap.txt": "http://a.example/1"})
+        assert found == [
+            ("/sitemap_index.xml", How.USUAL, Form.URLSET, 2),
+            ("/sitemap.txt", How.USUAL, Form.TEXT, 1),
+        ]
 
     def test_none(self) -> None:
         """A site that answers everything with its front page has none."""

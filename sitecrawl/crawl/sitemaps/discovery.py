@@ -1,7 +1,10 @@
 """Finds the sitemaps of hosts: robots.txt and front page first, then what these name, then the usual addresses.
 
-The usual ones are asked for one at a time, as long as no sitemap has been found; which is next can be told from the
-records. A robots.txt is not asked for where the crawl asks every host for it anyway: what came is used.
+All of them are candidates, with a record each, and what they bring says how often each is visited again. The usual
+addresses are asked for one at a time; which is next can be told from the records. Where a sitemap has been found, a
+host is asked for `GUESSES` of them in 24 hours, the next when a visit on it ends; and for no more than that where it
+answers every address as one that cannot exist. A robots.txt is not asked for where the crawl asks every host for it:
+what came is used.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
+from sitecrawl.sitemap.locations import GUESSES, How, in_robots, on_page, usual
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import WEB, Url, parse
 
@@ -148,22 +151,35 @@ class Discovery:
                 self._guess_next(host)
 
     def _guess_next(self, host: str) -> None:
-        """Ask for the next usual address, if nothing is under way on the host and no sitemap was found."""
+        """Ask for the next usual address, if nothing that the site names is under way, and it has room for one."""
         records = self._store.of_host(host)
         fronts = [record for record in records if record.kind == Kind.FRONT]
         if not any(record.state != SitemapState.MOVED and _has_answered(record) for record in fronts):
             return
         speaking = self._store.speaking_for(host)
-        found = any(r.state == SitemapState.VALID and r.kind == Kind.SITEMAP and not r.form.is_feed for r in speaking)
-        if found or any(record.state == SitemapState.OPEN for record in speaking):
+        if any(record.state == SitemapState.OPEN and record.how != How.INDEX for record in speaking):
             return
         front = fronts[0].url
-        if not any(record.kind == Kind.MISSING for record in records):
+        missing = next((record for record in records if record.kind == Kind.MISSING), None)
+        if missing is None:
             self._registry.add(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
-            return
-        for url in usual(parse(front)):
-            if self._registry.add(url, Kind.SITEMAP, How.USUAL, parent=front):
-                return
+        elif len(_counted(speaking, missing, time.time())) < GUESSES:
+            any(self._registry.add(url, Kind.SITEMAP, How.USUAL, parent=front) for url in usual(parse(front)))
+
+
+def _counted(speaking: Iterable[SitemapRecord], missing: SitemapRecord, now: float) -> list[SitemapRecord]:
+    """The guesses of a host that count against what it has room for."""
+    sitemaps = [record for record in speaking if record.kind == Kind.SITEMAP]
+    guesses = [record for record in sitemaps if record.how == How.USUAL]
+    if _is_there(missing) and all(record.state != SitemapState.VALID and _is_there(record) for record in guesses):
+        return guesses
+    found = any(record.state == SitemapState.VALID and not record.form.is_feed for record in sitemaps)
+    return [record for record in guesses if record.found > now - schedule.DAY] if found else []
+
+
+def _is_there(record: SitemapRecord) -> bool:
+    """Whether the host does not say that there is nothing at the address."""
+    return 0 < record.status < 400
 
 
 def _has_answered(record: SitemapRecord) -> bool:

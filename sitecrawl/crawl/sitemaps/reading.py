@@ -24,7 +24,7 @@ from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
 from sitecrawl.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.sitemap.record import Kind, SitemapRecord
-from sitecrawl.urls.url import Url
+from sitecrawl.urls.url import Url, site_of
 
 _T = TypeVar("_T")
 
@@ -155,10 +155,12 @@ class Reading:
                 self._pages += [(date, link) for link in links if self._registry.admits(link)]
 
     def _speaks_for(self, url: Url) -> bool:
-        """A page links where it likes, and what a person names, they vouch for."""
-        if self._record.how == How.HAND or self._report.form == Form.HTML:
+        """What a person names, they vouch for. A page also speaks for the other hosts of its site: people follow
+        its links there.
+        """
+        if self._record.how == How.HAND or may_list(self._record.host, self._vouchers, url.host):
             return True
-        return may_list(self._record.host, self._vouchers, url.host)
+        return self._report.form == Form.HTML and site_of(url.host) == site_of(self._record.host)
 
     async def _queue(self) -> None:
         """One batch: the sitemaps first, which may have something newer."""

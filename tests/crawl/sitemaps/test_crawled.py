@@ -21,12 +21,14 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
-from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.locations import GUESSES, How, usual
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.url import parse
 
 XML = {"Content-Type": "application/xml"}
+USUAL = [url.href.removeprefix("http://a.example") for url in usual(parse("http://a.example"))]
 SETTINGS: dict[str, object] = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}
 
 
@@ -61,6 +63,11 @@ def records(jobdir: Path) -> dict[str, SitemapRecord]:
     return {"/" + record.url.split("/", 3)[3]: record for record in stored(jobdir)}
 
 
+def not_guessed(paths: list[str]) -> list[str]:
+    """Without the usual addresses, and the one that cannot exist."""
+    return [path for path in paths if path not in USUAL and not path.startswith("/sitemap-")]
+
+
 def sitemaps(found: dict[str, SitemapRecord]) -> dict[str, How]:
     return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == SitemapState.VALID}
 
@@ -84,7 +91,7 @@ class TestDiscovery:
             found = gather(web, tmp_path / "job")
             paths = web.paths()
             robots = [path for path in web.paths(robots=True) if path == "/robots.txt"]
-        assert sorted(paths) == sorted([p for p in site if p not in ("/robots.txt", "/private/4")])
+        assert sorted(not_guessed(paths)) == sorted([p for p in site if p not in ("/robots.txt", "/private/4")])
         assert len(robots) == 1
         assert sitemaps(found) == {
             "/maps/index.xml": How.ROBOTS, "/maps/a.xml": How.INDEX, "/maps/b.xml.gz": How.INDEX,
@@ -102,18 +109,36 @@ class TestDiscovery:
         }
         with LocalWeb(site) as web:
             found = gather(web, tmp_path / "job")
-            assert sorted(web.paths()) == sorted(site.keys() - {"/about"})
+            assert sorted(not_guessed(web.paths())) == sorted(site.keys() - {"/about"})
         assert sitemaps(found) == {"/karte": How.LINK}
 
     def test_usual_addresses(self, tmp_path: Path) -> None:
-        """Where nothing is named the usual addresses are tried in their order, until one is a sitemap."""
+        """The usual addresses are tried in their order, the first `GUESSES` of them where one is a sitemap."""
         site: dict[str, Page] = {"/": linked(), "/sitemap.txt": "", "/1": linked(title="1")}
         with LocalWeb(site) as web:
             site["/sitemap.txt"] = f"{web.root}/1"
             found = gather(web, tmp_path / "job")
-            asked = [path for path in web.paths() if not path.startswith("/sitemap-")]
-        assert asked == ["/", "/sitemap.xml", "/sitemap_index.xml", "/sitemap.txt", "/1"]
+            assert [path for path in web.paths() if path in USUAL] == USUAL[:GUESSES]
+            assert not_guessed(web.paths()) == ["/", "/1"]
         assert sitemaps(found) == {"/sitemap.txt": How.USUAL}
+
+    def test_a_small_site(self, tmp_path: Path) -> None:
+        """A page at a usual address is a sitemap however few links it has, if the host says what is missing."""
+        pages = {f"/{number}": linked(title=f"{number}") for number in range(4)}
+        with LocalWeb({"/": linked(), "/sitemap.html": linked(*pages, title="map"), **pages}) as web:
+            found = gather(web, tmp_path / "job")
+            assert set(pages) < set(web.paths())
+        assert sitemaps(found) == {"/sitemap.html": How.USUAL}
+
+    def test_links_of_a_page_to_other_sites(self, tmp_path: Path) -> None:
+        """A page that is a sitemap speaks for its own site, whatever the scope, as files of URLs do."""
+        site: dict[str, Page] = {"/": linked(), "/1": linked(title="1")}
+        with LocalWeb(site) as web, LocalWeb(site, address="127.0.0.2") as other:
+            site["/sitemap.html"] = linked("/1", f"{other.root}/1")
+            crawl("sitemap", tmp_path / "job", "-a", f"domains={web.root}", "-a", "scope=any")
+            assert ("/1" in web.paths(), other.paths()) == (True, [])
+        record = records(tmp_path / "job")["/sitemap.html"]
+        assert (record.entries, record.alien) == (1, 1)
 
     def test_a_guess_is_no_error(self, tmp_path: Path) -> None:
         """What is not at the usual addresses counts for itself; what robots.txt names has to be there."""
@@ -147,7 +172,7 @@ class TestDiscovery:
         lost = linked(*(f"/{n}" for n in range(9)), title="Oops")
         with LocalWeb(lambda path, _: lost if path != "/robots.txt" else None) as web:
             found = gather(web, tmp_path / "job")
-            assert len(web.paths()) < 70
+            assert len(web.paths()) == 1 + 1 + GUESSES
         assert sitemaps(found) == {}
         with PageReader(tmp_path / "job") as reader:
             pages = [page.url for page in reader.pages(PageFilter(kind="page", status=200))]
@@ -189,7 +214,6 @@ class TestDiscovery:
             crawl("generic", tmp_path / "job", *words, SITECRAWL_ALLOW_PRIVATE=True)
             assert {"/1", "/2"} < set(web.paths())
             assert other.paths() == ["/in.xml"]
-            assert not any(path.startswith("/sitemap") for path in web.paths())
         found = {record.url: record for record in stored(tmp_path / "job")}
         assert sitemaps(records(tmp_path / "job")) == {"/linked.xml": How.ROBOTS, "/in.xml": How.ROBOTS}
         moved = {url for url, record in found.items() if record.state == SitemapState.MOVED}
@@ -206,7 +230,7 @@ class TestDiscovery:
             with LocalWeb({"/": to}) as web:
                 crawl("sitemap", tmp_path / "job", "-a", f"domains={web.root}", SITECRAWL_ALLOW_PRIVATE=True)
                 assert web.paths(robots=True) == ["/robots.txt", "/"]
-        assert sorted(other.paths(robots=True)) == ["/", "/1", "/robots.txt", "/s.xml"]
+        assert sorted(not_guessed(other.paths(robots=True))) == ["/", "/1", "/robots.txt", "/s.xml"]
 
     @pytest.mark.deep
     @pytest.mark.parametrize("spider", ["generic", "sitemap"])

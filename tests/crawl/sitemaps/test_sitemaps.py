@@ -24,13 +24,14 @@ from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.page.items import Exchange, Link
-from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.locations import GUESSES, How, usual
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import parse
 
 ROOT = "http://a.example"
 MAP = "/s.xml"
 HTML = {"Content-Type": "text/html"}
+USUAL = [url.href.removeprefix(ROOT) for url in usual(parse(ROOT))]
 
 
 class AnySpider(Spider):
@@ -149,6 +150,10 @@ class Crawl:
         self.sitemaps.tick()
         return await self.run()
 
+    def wait_a_day(self) -> None:
+        for record in self.sitemaps.store.of_host(parse(ROOT).host):
+            record.found -= 86_401
+
     def stat(self, name: str) -> int:
         return int(self.runtime.stats.get_value(f"sitemaps/{name}", 0))
 
@@ -198,13 +203,15 @@ Play = Callable[..., None]
 
 class TestDiscovery:
     def test_order(self, play: Play) -> None:
-        """robots.txt and front page come first, what they name next, and nothing is guessed if that is a sitemap."""
+        """robots.txt and front page come first, what they name next, then what cannot exist, and guesses."""
         site = {"/robots.txt": robots(MAP), "/": page(), MAP: urlset("/1")}
 
         async def story(crawl: Crawl) -> None:
             crawl.search()
             asked = await crawl.run()
-            assert asked == ["/robots.txt", "/", MAP, "/1"]
+            assert asked[:3] == ["/robots.txt", "/", MAP]
+            assert asked[3].startswith("/sitemap-")
+            assert asked[4:] == [*USUAL[:GUESSES], "/1"]
             assert crawl.pages == ["/", "/1"]
             assert crawl.record().how == How.ROBOTS
 
@@ -218,13 +225,60 @@ class TestDiscovery:
             crawl.search()
             asked = await crawl.run()
             missing = next(path for path in asked if path.startswith("/sitemap-"))
-            assert asked[asked.index(missing) :] == [missing, "/sitemap.xml", "/sitemap_index.xml", "/1"]
+            assert asked[asked.index(missing) :] == [missing, *USUAL[:GUESSES], "/1"]
             assert all(GUESS in crawl.requests[path].meta for path in (missing, "/sitemap.xml"))
             assert crawl.record(missing).kind == Kind.MISSING
             assert crawl.record("/sitemap.xml").state == SitemapState.INVALID
             assert crawl.record("/sitemap_index.xml").state == SitemapState.VALID
 
         play(site, story)
+
+    def test_all_are_candidates(self, play: Play) -> None:
+        """What robots.txt, a person, the front page and usual addresses have is read, once and as one record each."""
+        front = Answer(b"<a href=/map>Sitemap</a>", headers=HTML)
+        site = {"/robots.txt": robots(MAP, "/sitemap.xml"), "/": front, MAP: urlset("/1"), "/hand.xml": urlset("/2")}
+        site |= {"/map": page("/3"), "/sitemap.xml": urlset("/4"), "/sitemap.txt": Answer(f"{ROOT}/5".encode())}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            crawl.add("/hand.xml")
+            asked = await crawl.run()
+            assert {f"/{number}" for number in range(1, 6)} < set(asked)
+            assert len(asked) == len(set(asked))
+            found = [record for _, record in crawl.sitemaps.store.items() if record.state == SitemapState.VALID]
+            sitemaps = sorted((record.how.value, record.new) for record in found if record.kind == Kind.SITEMAP)
+            assert sitemaps == [("hand", 1), ("link", 1), ("robots", 1), ("robots", 1), ("usual", 1)]
+
+        play(site, story)
+
+    def test_few_guesses_a_day(self, play: Play) -> None:
+        """Where a sitemap was found the guesses go on the next day, when something else of the host is visited."""
+        site = {"/robots.txt": robots(MAP), "/": page(), MAP: urlset("/1"), USUAL[20]: urlset("/2")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            await crawl.run()
+            assert await crawl.visit_again(MAP) == [MAP]
+            crawl.wait_a_day()
+            asked = await crawl.visit_again(MAP)
+            assert asked == [MAP, *USUAL[GUESSES : 2 * GUESSES], "/2"]
+
+        play(site, story)
+
+    def test_a_page_at_every_address(self, play: Play) -> None:
+        """A host that answers every address is guessed on `GUESSES` times, and never again."""
+
+        class Everything(dict[str, Answer]):
+            def get(self, path: str, default: Any = None) -> Any:
+                return page("/1", "/2", "/3", "/4", "/5", "/6")
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            assert [path for path in await crawl.run() if path in USUAL] == USUAL[:GUESSES]
+            crawl.wait_a_day()
+            assert await crawl.visit_again("/robots.txt") == ["/robots.txt"]
+
+        play(Everything(), story)
 
     def test_no_front_page(self, play: Play) -> None:
         """Where the front page does not answer, nothing is guessed."""
@@ -304,7 +358,8 @@ def few_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sitemaps_of(asked: list[str]) -> list[str]:
-    return [path for path in asked if path.endswith(".xml")]
+    """The sitemaps that were asked for, but for what was guessed."""
+    return [path for path in asked if path.endswith(".xml") and path not in USUAL]
 
 
 PAGES = [f"/p{number}" for number in range(10)]
