@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from scrapy import Spider
@@ -10,6 +11,7 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requisites import require
 from sitecrawl.crawl.rereading import Rereading
 from sitecrawl.crawl.runtime import Runtime
@@ -31,6 +33,12 @@ class LinksMiddleware(BaseSpiderMiddleware):
         self._runtime = Runtime.of(crawler)
         self._stats = crawler.stats
         self._rereading = Rereading(crawler, self._follow_again)
+
+    def process_spider_input(self, response: Response) -> None:
+        """A spider that makes no page of what it gets has one stored all the same: see `Fetch.own_page`."""
+        fetch = self._runtime.fetch_of(response.request)
+        if fetch is not None:
+            fetch.given(partial(page_item, response, self._runtime))
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         if isinstance(item, PageItem):

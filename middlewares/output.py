@@ -51,6 +51,7 @@ class OutputMiddleware:
     def __init__(self, parts: Iterable[BaseSpiderMiddleware], fail: Callable[[StorageError], None]) -> None:
         parts = list(parts)
         self._fail = fail
+        self._inputs = [part.process_spider_input for part in parts if isinstance(part, LinksMiddleware)]
         self._depth = next(part for part in parts if isinstance(part, DepthMiddleware))
         self._for_requests: list[Process] = [part.get_processed_request for part in parts]
         self._for_items: list[Process] = [part.get_processed_item for part in parts if _looks_at_items(part)]
@@ -62,6 +63,10 @@ class OutputMiddleware:
     async def process_start(self, start: AsyncIterable[Any]) -> AsyncIterator[Any]:
         async for processed in self._all_processed(start, None):
             yield processed
+
+    def process_spider_input(self, response: Response) -> None:
+        for look_at in self._inputs:
+            look_at(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterable[Any]) -> AsyncIterator[Any]:
         self.begin_output(response)

@@ -17,18 +17,20 @@ from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
+from sitecrawl.console.nothing import Counted, in_store, why_nothing
 from sitecrawl.console.output import output
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
 from sitecrawl.export.fields import USUAL, Field, fields_named
-from sitecrawl.export.formats import WRITERS, Row, format_of
+from sitecrawl.export.formats import WRITERS, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
 from sitecrawl.export.rooms import room_beside
 from sitecrawl.export.wacz import WaczWriter
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.pagestore.workers import Reader
 
 _LAST = "last"
 _STDOUT = "-"
@@ -93,8 +95,10 @@ class Command(ReadingCommand):
                 choice = replace(choice, spans=news.spans)
                 for name in news.began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
-            rows = _Counted(page.row(fields) for page in pages.chosen(choice))
+            rows = Counted(page.row(fields) for page in pages.chosen(choice))
             _write(target, WRITERS[form](fields, rows))
+            if not rows.number:
+                _say_nothing(reader, choice)
             taken = news.taken if news is not None else _nothing_taken
             return Written(f"{rows.number:,} pages", pages.unreadable, taken)
 
@@ -120,6 +124,8 @@ class Command(ReadingCommand):
         choice = Choice(filter_of(opts), limit=opts.limit)
         with self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
             found = graph.LinkGraph(pages.chosen(choice), room)
+            if not found.nodes:
+                _say_nothing(reader, choice)
             if target.suffix == ".parquet":
                 rows = (arc._asdict() for arc in found.all_arcs())
                 _write(name, WRITERS["parquet"](graph.FIELDS, rows))
@@ -137,6 +143,8 @@ class Command(ReadingCommand):
             with file_errors(target), replaced(target) as file:
                 title = pages.directory.resolve().name
                 written = WaczWriter(pages, file, room).write(title, f"sitecrawl {sitecrawl.__version__}")
+            if not written.pages:
+                _say_nothing(reader, Choice())
             what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
             return Written(what, pages.unreadable)
 
@@ -184,17 +192,10 @@ def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
             raise UsageError(f"scrapy export {form} takes no --{name.replace('_', '-')}", print_help=False)
 
 
-class _Counted:
-    """Rows, and how many of them have been asked for."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows = rows
-        self.number = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self._rows:
-            self.number += 1
-            yield row
+def _say_nothing(reader: Reader, choice: Choice) -> None:
+    """On stderr: nobody should take a table without rows for a crawl without pages."""
+    why = in_store(reader, "nothing new") if choice.spans is not None else why_nothing(reader, choice.wanted)
+    print(f"scrapy: {why}", file=sys.stderr)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import sys
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.listing import write
+from sitecrawl.console.nothing import Counted, why_nothing
 from sitecrawl.console.page_rows import CAPTURES
 
 
@@ -23,4 +24,7 @@ class Command(ListingCommand):
     def list(self, opts: argparse.Namespace) -> None:
         wanted = filter_of(opts)
         with self.pages(opts) as reader:
-            write(reader.pages(wanted, limit=opts.limit), CAPTURES, sys.stdout, format=opts.format)
+            found = Counted(reader.pages(wanted, limit=opts.limit))
+            write(found, CAPTURES, sys.stdout, format=opts.format)
+            if not found.number:
+                print(f"scrapy: {why_nothing(reader, wanted)}", file=sys.stderr)

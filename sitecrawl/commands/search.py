@@ -11,6 +11,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.hit_rows import HITS
 from sitecrawl.console.listing import write
+from sitecrawl.console.nothing import in_store
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.export.fulltext import SearchIndex, query_of
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -48,6 +49,6 @@ class Command(ListingCommand):
                 with pages_with_texts(reader) as pages:
                     index.update(pages)
             hits = index.find(opts.words, opts.limit)
-        write(hits, HITS, sys.stdout, format=opts.format)
-        if not hits:
-            print("scrapy: no page has all of these words", file=sys.stderr)
+            write(hits, HITS, sys.stdout, format=opts.format)
+            if not hits:
+                print(f"scrapy: no page has all of these words: {in_store(reader)}", file=sys.stderr)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from scrapy import Request
 
 from sitecrawl.crawl.requests import is_miss
+from sitecrawl.documents.kinds import kind_of as document_kind
 from sitecrawl.frontier.causes import cause_of
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import UrlState
@@ -29,7 +31,8 @@ class Fetch:
     Whose an exchange is: the fetch owns it, from `arrived` on, and gives it to the page store once, when the fetch is
     over (`captured`). A `PageItem` made of it refers to it, and decides by that what is stored:
 
-    - no page, as of a redirect, an error, or by a spider that yields none: the exchange alone;
+    - no page, as of a redirect or an error: the exchange alone. By a spider that yields none, as most of Scrapy's do:
+      with what it says of itself, if it is one that people read (`own_page`);
     - a page that came through the pipelines (`passed`): with what the page refers to, also if a pipeline has put
       another page or another exchange in its place;
     - a page that a pipeline dropped: nothing.
@@ -50,6 +53,8 @@ class Fetch:
     """What came back, if it is to be stored."""
     page: PageItem | None = None
     """What a spider made of it."""
+    read: Callable[[], PageItem] | None = None
+    """Reads what a spider was given; None where no spider was given anything."""
     stored_page: PageItem | None = None
     """What the pipelines let through to the page store."""
     interrupted: bool = False
@@ -85,7 +90,14 @@ class Fetch:
     def _end(self, status: int = 0, error: str = "", excluded: str = "", exchange: Exchange | None = None) -> None:
         assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
         self._note(
-            status=status, error=error, excluded=excluded, exchange=exchange, parts=(), brought=frozenset(), sent=None
+            status=status,
+            error=error,
+            excluded=excluded,
+            exchange=exchange,
+            parts=(),
+            brought=frozenset(),
+            sent=None,
+            read=None,
         )
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
@@ -118,6 +130,10 @@ class Fetch:
         assert self.status, self.visit.url
         self._note(leads_on=True)
 
+    def given(self, read: Callable[[], PageItem]) -> None:
+        """A spider gets what has arrived, of which `read` makes a page if the spider does not."""
+        self._note(read=read)
+
     def parsed(self, page: PageItem) -> None:
         """A spider has made this page of it, on which the pipelines have yet to decide."""
         self._note(page=page)
@@ -143,6 +159,17 @@ class Fetch:
         if self.exchange is None or (self.page is not None and self.page.exchange is self.exchange):
             return None
         return self.exchange, None
+
+    def own_page(self) -> PageItem | None:
+        """What the spider has made no page of, though it is one: HTML, or a document. Its links are the spider's to
+        follow, and it is compared with no other page.
+        """
+        is_answer = self.is_success and not self.is_worth_it and not self.visit.is_requisite
+        if self.page is not None or self.read is None or not is_answer or self.request.method == "HEAD":
+            return None
+        page = self.read()
+        is_page = page.content_type in HTML or document_kind(page.content_type, page.body) is not None
+        return page if is_page or page.quarantined else None
 
     @property
     def may_be_rendered(self) -> bool:

@@ -50,6 +50,7 @@ from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
+from sitecrawl.isolation.pool import NoParser
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.link_counts import LinkCounter
@@ -412,14 +413,23 @@ class Runtime:
 
         Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
         """
+        captured = fetch.captured
+        if captured is not None and captured[1] is None:
+            captured = captured[0], self._own_page(fetch)  # while the fetch is known: it says whose the page is
         del self.fetches[fetch.visit.key]
         self.outcomes.ended(fetch)
-        captured = fetch.captured
         if captured is None:
             return 0
         for part in fetch.parts:  # first: who reads a page again, in the order of the files, is to have its DOM
             self._store_now(part, None, is_requisite=not part.is_resource)
         return self._store_now(*captured, is_requisite=fetch.visit.is_requisite)
+
+    def _own_page(self, fetch: Fetch) -> PageItem | None:
+        try:
+            return fetch.own_page()
+        except (InvalidUrl, NoParser):  # the exchange is stored all the same
+            self.stats.inc_value("pagestore/unread")
+            return None
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:
         """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""

@@ -153,6 +153,12 @@ class PageReader:
         ((last,),) = self.rows("SELECT coalesce(max(id), 0) FROM pages")
         return int(last)
 
+    def number_of(self, wanted: PageFilter) -> int:
+        """How many captures `wanted` leaves."""
+        terms, values = _where(wanted)
+        ((number,),) = self.rows(f"SELECT count(*) FROM pages WHERE {terms}id > 0", values)  # noqa: S608 - only terms
+        return int(number)
+
     def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
         """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
