@@ -32,6 +32,7 @@ from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_files import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
@@ -44,6 +45,7 @@ from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
 logger = logging.getLogger(__name__)
 
 SETTINGS: Final[dict[str, Any]] = {
+    "SITECRAWL_PRESET": "sites",
     "SITECRAWL_CONTACT": "",
     "SITECRAWL_ORDER": "aopic",
     "SITECRAWL_LINKS": "auto",
@@ -227,7 +229,9 @@ class Addon:
             logger.warning("%s", line)
         _check_proxies(settings)
         looks = _LOOKS if only_looks() else {}
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
+        preset = settings.get("SITECRAWL_PRESET", SETTINGS["SITECRAWL_PRESET"])
+        scrapys = scrapys_of(preset, SCRAPY_DEFAULTS)
+        for name, value in {**SETTINGS, **scrapys, **PRESETS[preset], **looks}.items():
             _set(settings, name, value)
         if verify_tls(settings) is Verify.REQUIRE:
             _set(settings, "DOWNLOAD_VERIFY_CERTIFICATES", value=True)  # for handlers that are not ours
@@ -235,7 +239,8 @@ class Addon:
             own_class(settings)  # what is wrong with it is said before anything is made
         if settings.getpriority("COOKIES_ENABLED") and settings.getbool("COOKIES_ENABLED") and not looks:
             logger.warning("%s", _SCRAPYS_COOKIES)
-        _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
+        if preset != "scrapy" or settings.get("SITECRAWL_CONTACT"):
+            _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             off = [path for kind, switch, path in _SWITCHED if kind == name and not settings.getbool(switch)]
             _leave_out(settings, name, [*off, *(path for path, priority in components.items() if priority is None)])
@@ -251,6 +256,21 @@ class Addon:
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
         exporters = {**_EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
         settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
+        if not looks and to_parent() is None:
+            _tell(settings)
+
+
+def _tell(settings: Settings) -> None:
+    """Say once, at the start, what is otherwise than it would be without the add-on, and how to have Scrapy's."""
+    off = [path for components in _COMPONENTS.values() for path, order in components.items() if order is None]
+    left_out = [*off, *(path for path, _own, _order in _REPLACED)]
+    lines = [f"  {line}" for line in changed(settings, (*SCRAPY_DEFAULTS, "USER_AGENT"), left_out)]
+    keeps = "" if settings["SITECRAWL_PRESET"] == "scrapy" else '; SITECRAWL_PRESET = "scrapy" keeps Scrapy\'s pace'
+    logger.info(
+        "The add-on has changed what this project leaves at Scrapy's defaults (docs/settings.md%s):\n%s",
+        keeps,
+        "\n".join(lines),
+    )
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -280,6 +300,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_LINKS": LINKS,
     "SITECRAWL_ORDER": tuple(ORDERS),
     "SITECRAWL_RENDER": ("0", "1", "auto"),
+    "SITECRAWL_PRESET": tuple(PRESETS),
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
     "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
     "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),

@@ -21,6 +21,8 @@ from sitecrawl.base.errors import OptionError
 
 SPIDER = """
 import scrapy
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
 from sitecrawl.spiders.site import SiteSpider
 
 class Plain(scrapy.Spider):
@@ -30,6 +32,14 @@ class Plain(scrapy.Spider):
         "@url {root}/\\n@returns items 1 1\\n@returns requests 1 1"
         yield {{"url": response.url}}
         yield from response.follow_all(css="a")
+
+class Own(CrawlSpider):
+    name = "own"
+    start_urls = ["{root}/"]
+    rules = [Rule(LinkExtractor(), callback="item", follow=True)]
+
+    def item(self, response):
+        yield {{"url": response.url}}
 
 class Site(SiteSpider):
     name = "site"
@@ -109,6 +119,7 @@ OTHERS = {
     "SITECRAWL_LAMBDA_POLICY": "pages",
     "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
+    "SITECRAWL_PRESET": "scrapy",
     "SITECRAWL_PROGRESS": "False",
     "SITECRAWL_DUPLICATE_CONTENT": "keep",
     "SITECRAWL_EXPORTS": ["pages.csv"],
@@ -286,3 +297,81 @@ def test_a_wrong_setting_is_said_in_a_line(project: Path) -> None:
     code, _, errors = run(PROJECT, "crawl", "generic", "-a", "seeds=http://127.0.0.1:9/", SITECRAWL_ORDERS="bfs")
     assert code == 1
     assert errors.strip() == "sitecrawl: There is no setting SITECRAWL_ORDERS: is SITECRAWL_ORDER meant?"
+
+
+FORBIDDEN = "User-agent: *\nDisallow: /p7\n"
+PAGES = [f"/p{number}" for number in range(12)]
+CHANGED = "The add-on has changed"
+
+
+@pytest.fixture(scope="module")
+def listing() -> Iterator[LocalWeb]:
+    pages = {path: linked("/", title=path) for path in PAGES}
+    with LocalWeb({"/": linked(*PAGES, title="all"), "/robots.txt": FORBIDDEN, **pages}) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def plain_project(listing: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that sets nothing but where its spiders are."""
+    root = tmp_path_factory.mktemp("plain")
+    (root / "scrapy.cfg").write_text("[settings]\ndefault = only\n")
+    (root / "only.py").write_text('SPIDER_MODULES = ["ours"]\n')
+    (root / "ours.py").write_text(SPIDER.format(root=listing.root))
+    return root
+
+
+def test_the_preset_scrapy_crawls_what_scrapy_crawls(plain_project: Path, listing: LocalWeb, tmp_path: Path) -> None:
+    """A CrawlSpider makes the same requests and items with the add-on as without; by the usual preset one less."""
+    found = {}
+    for name, settings in {
+        "without": {},
+        "scrapy": {"ADDONS": '{"sitecrawl.addon.Addon": 500}', "SITECRAWL_PRESET": "scrapy"},
+        "sites": {"ADDONS": '{"sitecrawl.addon.Addon": 500}', "SITECRAWL_DELAY_FACTOR": 0},
+    }.items():
+        items, asked = tmp_path / f"{name}.csv", len(listing.hits)
+        code, _, log = run(plain_project, "crawl", "own", "-O", str(items), JOBDIR=tmp_path / name, **settings)
+        assert code == 0, log
+        found[name] = (sorted(hit.path for hit in listing.hits[asked:]), sorted(items.read_text().split()))
+    assert found["scrapy"] == found["without"]
+    assert "/robots.txt" not in found["scrapy"][0]
+    assert {*found["without"][1]} - {*found["sites"][1]} == {f"{listing.root}/p7"}
+
+
+MAY_DIFFER = {"SCHEDULER", "DOWNLOADER", "DOWNLOAD_DELAY_JITTER", "LOG_FORMATTER", "STATS_CLASS", "ROBOTSTXT_PARSER"}
+
+
+def test_the_preset_scrapy_leaves_scrapys_settings_alone() -> None:
+    """But for the parts that the add-on consists of, each has the value that Scrapy gives it; so has the pause."""
+    settings = settings_with(SITECRAWL_PRESET=("scrapy", "project"))
+    plain = Settings()
+    assert {name for name in (*SCRAPY_DEFAULTS, "USER_AGENT") if settings[name] != plain[name]} == MAY_DIFFER
+    assert settings.getfloat("SITECRAWL_DELAY_FACTOR") == 0
+
+
+def test_a_project_wins_over_its_preset() -> None:
+    """The preset is one more set of defaults: what a project has set beside it holds."""
+    settings = settings_with(SITECRAWL_PRESET=("scrapy", "project"), SITECRAWL_DELAY_FACTOR=(3, "project"))
+    assert settings.getfloat("SITECRAWL_DELAY_FACTOR") == 3
+
+
+def test_the_addon_says_once_what_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """With Scrapy's value beside its own, and how to keep Scrapy's pace; not what the project has set itself."""
+    caplog.set_level("INFO", "sitecrawl.addon")
+    settings_with(CONCURRENT_REQUESTS=(5, "project"), SCHEDULER_DEBUG=(True, "project"))
+    (told,) = [line for line in caplog.messages if line.startswith(CHANGED)]
+    assert "CONCURRENT_REQUESTS_PER_DOMAIN=1 (Scrapy: 8), CONCURRENT_ITEMS" in told
+    assert "CONCURRENT_REQUESTS=" not in told
+    assert "ROBOTSTXT_OBEY=True (Scrapy: False)" in told
+    assert 'SITECRAWL_PRESET = "scrapy"' in told
+    assert "without effect, because the frontier keeps the requests: SCHEDULER_DEBUG" in told
+
+
+def test_the_preset_scrapy_says_no_word_of_a_pace(caplog: pytest.LogCaptureFixture) -> None:
+    """What it says is what is otherwise, and that is no pace, no limit and nothing about robots.txt."""
+    caplog.set_level("INFO", "sitecrawl.addon")
+    settings_with(SITECRAWL_PRESET=("scrapy", "project"))
+    (told,) = [line for line in caplog.messages if line.startswith(CHANGED)]
+    assert [line.strip().partition(":")[0] for line in told.splitlines()[1:]] == [
+        "parts that crawl whole sites", "off, because these parts do it",
+    ]  # fmt: skip

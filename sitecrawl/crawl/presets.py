@@ -1,0 +1,77 @@
+"""What the add-on changes in a project, by preset, and the lines in which it says so at the start of a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "sites": {},
+    "scrapy": {
+        "SITECRAWL_DELAY_FACTOR": 0.0,
+        "SITECRAWL_FAILURE_DELAY": 0.0,
+        "SITECRAWL_MAX_HOST_FAILURES": 0,
+        "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 0,
+        "SITECRAWL_ORDER": "dfs",
+        "SITECRAWL_HOLD_TRAPS": False,
+        "SITECRAWL_LEARN_RULES": False,
+        "SITECRAWL_REFUSALS": False,
+    },
+}
+"""SITECRAWL_PRESET: what of our defaults is otherwise. `scrapy` has Scrapy's pace, requests and order."""
+
+_PARTS: Final = frozenset(
+    {"SCHEDULER", "DOWNLOADER", "DOWNLOAD_DELAY_JITTER", "LOG_FORMATTER", "STATS_CLASS", "ROBOTSTXT_PARSER"}
+)
+"""What the add-on needs whatever the pace; the frontier keeps the pauses, so a second one would only add to them."""
+
+
+def scrapys_of(preset: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `wanted`, values for Scrapy's own settings, that the preset sets."""
+    return {name: value for name, value in wanted.items() if preset != "scrapy" or name in _PARTS}
+
+
+_PACE: Final = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_ITEMS")
+_ASKED: Final = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "USER_AGENT")
+_LIMITS: Final = ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "REDIRECT_MAX_TIMES", "URLLENGTH_LIMIT")
+_LEAVE_OUT: Final = ("SITECRAWL_HOLD_TRAPS", "SITECRAWL_LEARN_RULES", "SITECRAWL_REFUSALS")
+_UNHEEDED: Final = (
+    "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE", "SCHEDULER_DISK_QUEUE", "SCHEDULER_START_MEMORY_QUEUE",
+    "SCHEDULER_START_DISK_QUEUE", "SCHEDULER_DEBUG",
+)  # fmt: skip
+"""Settings of Scrapy's scheduler, in whose place the frontier is."""
+
+
+def changed(settings: BaseSettings, names: Collection[str], left_out: Collection[str]) -> Iterator[str]:
+    """What the add-on has made otherwise than Scrapy has it, a line for each kind, with the reason.
+
+    `names`: Scrapy's settings that it may set. `left_out`: Scrapy's components that are off, or that others replace.
+    """
+    ours = {name for name in names if settings.getpriority(name) == SETTINGS_PRIORITIES["addon"]}
+    ours = {name for name in ours if settings.get(name) != getattr(default_settings, name, None)}
+    pace = [_change(settings, name) for name in _PACE if name in ours]
+    if factor := settings.getfloat("SITECRAWL_DELAY_FACTOR"):
+        pace.append(f"SITECRAWL_DELAY_FACTOR={factor:g} (a host rests that many times as long as its answer took)")
+    if (per_ip := settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP")) > 0:
+        pace.append(f"SITECRAWL_CONCURRENT_REQUESTS_PER_IP={per_ip}")
+    yield from _line("pace, to be polite to hosts", pace)
+    yield from _line("what may leave URLs out", [name for name in _LEAVE_OUT if settings.getbool(name)])
+    yield from _line("what sites ask for", [_change(settings, name) for name in _ASKED if name in ours])
+    yield from _line("limits on what may come", [_change(settings, name) for name in _LIMITS if name in ours])
+    parts = sorted(ours.difference(_PACE, _ASKED, _LIMITS))
+    yield from _line("parts that crawl whole sites", parts)
+    yield from _line("off, because these parts do it", sorted(path.rpartition(".")[2] for path in left_out))
+    given = [name for name in _UNHEEDED if (settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["project"]]
+    if "SCHEDULER" in ours:
+        yield from _line("without effect, because the frontier keeps the requests", given)
+
+
+def _line(why: str, what: list[str]) -> Iterator[str]:
+    if what:
+        yield f"{why}: {', '.join(what)}"
+
+
+def _change(settings: BaseSettings, name: str) -> str:
+    return f"{name}={settings.get(name)!r} (Scrapy: {getattr(default_settings, name, None)!r})"
