@@ -324,11 +324,12 @@ def plain_project(listing: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -
 def test_the_preset_scrapy_crawls_what_scrapy_crawls(plain_project: Path, listing: LocalWeb, tmp_path: Path) -> None:
     """A CrawlSpider makes the same requests and items with the add-on as without; by the usual preset one less."""
     found = {}
-    for name, settings in {
+    kinds: dict[str, dict[str, object]] = {
         "without": {},
         "scrapy": {"ADDONS": '{"sitecrawl.addon.Addon": 500}', "SITECRAWL_PRESET": "scrapy"},
         "sites": {"ADDONS": '{"sitecrawl.addon.Addon": 500}', "SITECRAWL_DELAY_FACTOR": 0},
-    }.items():
+    }
+    for name, settings in kinds.items():
         items, asked = tmp_path / f"{name}.csv", len(listing.hits)
         code, _, log = run(plain_project, "crawl", "own", "-O", str(items), JOBDIR=tmp_path / name, **settings)
         assert code == 0, log
