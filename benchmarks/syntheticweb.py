@@ -135,7 +135,9 @@ class Connection(asyncio.Protocol):
 
     def _response(self, path: str) -> bytes:
         if self._address == CONTROL:
-            told = json.dumps({"pages": len(self._hits), "requests": sum(self._hits.values())}).encode()
+            hits = self._hits.values()
+            found = {"pages": len(hits), "requests": sum(hits), "repeated": sum(n > 1 for n in hits)}
+            told = json.dumps({**found, "most": max(hits, default=0)}).encode()
             self._hits.clear()
             return _http(told, "application/json")
         if path == "/robots.txt":

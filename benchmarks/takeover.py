@@ -37,6 +37,7 @@ from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, pack_entry  # noqa: E402
 from sitecrawl.cluster.join import join  # noqa: E402
 from sitecrawl.cluster.keys import Keys  # noqa: E402
+from sitecrawl.cluster.leases import Leases  # noqa: E402
 from sitecrawl.cluster.options import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
 from sitecrawl.cluster.run import PLACE  # noqa: E402
@@ -83,7 +84,7 @@ def put(crawl: Crawl, many: Many, folder: Path, url: str) -> int:
     async def put_parts() -> None:
         client = connect_async(options.redis, cluster=False)
         await client.hset(keys.base(PLACE) + "crawl", "key", KEY.hex())
-        store = PartitionStore(Steps(client, keys), "0" * 16, LEASE)
+        store = PartitionStore(Steps(client, keys), "0" * 16, Leases(LEASE, time.monotonic), time.monotonic)
         lent = await store.lease(0)
         assert lent is not None
         token, _ = lent

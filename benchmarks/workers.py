@@ -24,6 +24,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ from sitecrawl.cluster.board import Board  # noqa: E402
 from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry  # noqa: E402
 from sitecrawl.cluster.keys import Keys  # noqa: E402
+from sitecrawl.cluster.leases import Leases  # noqa: E402
 from sitecrawl.cluster.options import CrawlLimits  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
 from sitecrawl.cluster.run import Run, beat  # noqa: E402
@@ -86,7 +88,7 @@ class Simulated:
     def __init__(self, url: str, number: int, workers: int, pages: int, bundles: int) -> None:
         steps = Steps(connect_async({"url": url}, cluster=False), Keys("simulated", FOR_EACH * workers))
         self.steps, self.session = steps, f"{number:016x}"
-        self._store = PartitionStore(steps, self.session, 30.0)
+        self._store = PartitionStore(steps, self.session, Leases(30.0, time.monotonic), time.monotonic)
         self._board = Board(steps, self.session)
         self._tokens = {FOR_EACH * number + n: 0 for n in range(FOR_EACH)}
         self._shards = FOR_EACH * workers

@@ -156,5 +156,5 @@ def _of_entries(own: Records) -> Iterator[str]:
         yield f"token: it is {own.token}, and entries came with {token}"
     if own.holder is not None and own.holder[1] == REPAIR:
         yield "a repair has begun, and has not ended: begin it again"
-    elif own.holder is not None and own.holder[0] != own.token:
+    elif own.holder is not None and own.holder[0] not in {0, own.token}:  # 0: its hosts rest
         yield f"lease: it is of token {own.holder[0]}, and the newest is {own.token}"

@@ -108,6 +108,18 @@ def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = F
     return client
 
 
+def connect_to_renew(params: Mapping[str, Any], *, cluster: bool, patience: float) -> Any:
+    """A client that waits, and for no longer than `patience` seconds: for the thread that renews leases. Raises
+    `redis.RedisError` where a Redis Cluster is away.
+    """
+    given = {"socket_connect_timeout": min(CONNECT_SECONDS, patience), **_plain(params)}
+    given |= {"socket_timeout": min(ANSWER_SECONDS, patience), "retry": Retry(NoBackoff(), 0)}
+    address = _by_sentinels(given)
+    if address is not None:
+        return master_of(address, given)
+    return _made(Cluster if cluster else redis.Redis, given)
+
+
 def _made(kind: Any, given: Mapping[str, Any]) -> Any:
     return kind.from_url(**given) if "url" in given else kind(**given)
 

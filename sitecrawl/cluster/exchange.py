@@ -25,6 +25,7 @@ from sitecrawl.cluster.compaction import Compaction
 from sitecrawl.cluster.connection import back_off, closed_is_away, is_transient
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.lending import Lending
 from sitecrawl.cluster.options import NewLimit
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
@@ -46,7 +47,9 @@ _LONGEST: Final = 2.0
 _LOOK: Final = 1.0
 """Seconds between two looks at the crawl as a whole, of a worker that has something to do."""
 _RENEWALS: Final = 3
-"""Renewals in the length of a lease."""
+"""Looks at limits in the length of a lease."""
+_PULSE: Final = 1.0
+"""Seconds after which the loop says that it moves."""
 _SOON: Final = 0.005
 _CLOSING: Final = 10.0
 """Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
@@ -84,6 +87,7 @@ class Exchange:
         run: Run,
         partitions: Partitions,
         worker: Worker,
+        renewal: Renewal,
         *,
         seeds_key: str = "",
     ) -> None:
@@ -93,6 +97,7 @@ class Exchange:
         self._partitions = partitions
         self._holdings = partitions.holdings
         self._worker = worker
+        self.renewal = renewal
         self._listener = listener
         self._clock = clock
         self._lending = Lending(store, partitions, withdraw=worker.withdraw, hear=self._beat)
@@ -102,20 +107,23 @@ class Exchange:
             run.limits,
             f"{store.session}.{secrets.token_hex(4)}",
             clock=clock,
-            every=store.lease_seconds / _RENEWALS,
+            every=store.leases.shortest / _RENEWALS,
             met=listener.limit_met,
         )
         self._seeds: SeedQueue | None = None
         if seeds_key:
             settling = partitions.holdings.settling
             self._seeds = SeedQueue(store.steps.client, seeds_key, take=listener.seed_pushed, settling=settling)
-        self._renewed_at = self._trust_at = self._look_at = 0.0
+        self._trust_at = self._look_at = 0.0
+        self.told_at = clock()
+        """When Redis was told last of all that there was then."""
         self._before: Sequence[Standing] | None = None
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
         self._compaction = Compaction(store, partitions.holdings.database)
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._beats: asyncio.TimerHandle | None = None
         self._is_closing = False
         self._end = ""
         """Why all workers are to end."""
@@ -163,6 +171,12 @@ class Exchange:
     def start(self) -> None:
         """Begin to talk, inside the event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
+        self._pulse()
+        self.renewal.start()
+
+    def _pulse(self) -> None:
+        self.renewal.moved()
+        self._beats = asyncio.get_running_loop().call_later(_PULSE, self._pulse)
 
     async def close(self) -> None:
         """Send what is left, let others have what this worker had, and stop."""
@@ -183,6 +197,9 @@ class Exchange:
         """End the task where it is. Before Python 3.12 `asyncio.wait_for`, which redis-py uses, may swallow a
         cancellation: so it is said until it is heard.
         """
+        if self._beats is not None:
+            self._beats.cancel()
+        self.renewal.cease()
         while self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task], timeout=0.1)
@@ -272,7 +289,8 @@ class Exchange:
 
     async def _beat(self) -> list[str]:
         """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""
-        before, seconds = self._run_of_crawl.account, 0.0 if self._worker.is_resting else self._store.lease_seconds
+        before, self.renewal.is_resting = self._run_of_crawl.account, self._worker.is_resting
+        seconds = 0.0 if self._worker.is_resting else self._store.leases.seconds
         ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
         if self._run_of_crawl.account != before:
             self._worker.turn()
@@ -290,22 +308,24 @@ class Exchange:
         self._is_in_doubt = False
 
     async def _send(self) -> None:
-        """What is new of each partition, and of the run; and leases are renewed."""
+        """What is new of each partition, and of the run."""
+        begun = self._clock()
         if self._end:
             await end(self._store.steps, self._end)
-        is_due = self._clock() - self._renewed_at >= self._store.lease_seconds / _RENEWALS / 2
-        self._renewed_at = self._clock() if is_due else self._renewed_at
-        holders = [one for one in self._holdings.all if not one.is_lost]
         commits, of = [], []
-        for held in holders:
+        for held in [one for one in self._holdings.all if not one.is_lost]:
+            if self._store.leases.has_lost(held.partition, held.token):
+                await self._lending.lose(held)
+                continue
             entries: list[Entry | None] = [*held.unsent]
-            if not entries and (held.arrived or is_due):
+            if not entries and held.arrived:
                 entries = [None]
             for place, entry in enumerate(entries):
                 commits.append(Commit(held.partition, held.token, entry, () if place else list(held.arrived)))
                 of.append(held)
         for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
             await self._committed(held, commit, number)
+        self.told_at = begun
         await self._lending.let_go()
         partitions = self._partitions
         self._compaction.look(partitions.ours, partitions.territory, partitions.frontier.fingerprint)
@@ -375,6 +395,7 @@ class Exchange:
     async def leave(self) -> None:
         """The worker ends: what Redis has wholly, others may have."""
         await self._send()
+        await asyncio.to_thread(self.renewal.close)
         await self._lending.let_go_of_all()
         heard = await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
         self.is_last = not heard.alive

@@ -7,6 +7,7 @@ more gives back, one at a time, when nothing of it is in flight.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -22,8 +23,16 @@ _LONG: Final = 1 << 14
 """Bytes of an entry or a part that takes more than some milliseconds to unpack."""
 _AGAIN: Final = 1.0
 """Seconds after which a worker looks again whether there is anything to be had."""
+_LOST: Final = (
+    "Partition %d is not this worker's any more: Redis has heard nothing of it for longer than a lease, or has "
+    "forgotten some of it. %d pages that were fetched do not count, and are fetched again. On a slow machine set a "
+    "longer SITECRAWL_LEASE_SECONDS"
+)
+"""Said once."""
 _LONGEST_REST: Final = 60.0
 """Seconds for which a partition that was given back is kept from others, so that its hosts rest, at most."""
+
+logger = logging.getLogger(__name__)
 
 
 class Lending:
@@ -47,6 +56,7 @@ class Lending:
         self._withdraw = withdraw
         self._hear = hear
         self._take_at = 0.0
+        self._has_warned = False
 
     # What this worker has
 
@@ -75,6 +85,10 @@ class Lending:
         self._listener.withdrawn([row for entry in held.recent if entry.number > accepted for row in entry.rows])
         await self._store.release(held.partition, held.token)
         held.is_lost = True
+        pages = sum(len(entry.rows) for entry in held.unsent)
+        self._listener.counted("cluster/lost_partitions", 1)
+        logger.log(logging.DEBUG if self._has_warned else logging.WARNING, _LOST, held.partition, pages)
+        self._has_warned = True
 
     async def let_go(self) -> None:
         """Of partitions that have left, once Redis has heard the last of them."""

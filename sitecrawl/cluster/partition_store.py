@@ -2,7 +2,8 @@
 
 Redis keeps, lends, counts and fences; it judges nothing. Of a partition there are, behind `Keys.base`:
 
-    lease      string   token:session of the worker that has it, for as long as it lasts
+    lease      string   token:session of the worker that has it, for as long as it lasts; the token is 0 where its
+                        hosts rest
     token      string   the newest token: each is given once
     tokens     hash     each token that brought an entry, or follows one that did -> the number of the last one
     snapshot   list     what the partition was after some entry (`cluster.snapshots`)
@@ -27,13 +28,14 @@ To repeat a step whose answer was lost does no harm. All calls raise `redis.Redi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgpack
 
 from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.leases import Leases
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Standing
 from sitecrawl.cluster.steps import Steps
@@ -66,15 +68,15 @@ class Extent:
 
 
 class PartitionStore:
-    """`session` is the worker's name; a lease that is not renewed lasts for `lease_seconds`."""
+    """`session` is the worker's name; what it is lent is in `leases`. `clock` is theirs."""
 
-    def __init__(self, steps: Steps, session: str, lease_seconds: float) -> None:
+    def __init__(self, steps: Steps, session: str, leases: Leases, clock: Callable[[], float]) -> None:
         self.steps = steps
         self.keys = steps.keys
         self.session = session
-        self.lease_seconds = lease_seconds
+        self.leases = leases
         self._client = steps.client
-        self._ms = int(1000 * lease_seconds)
+        self._clock = clock
 
     async def holders(self) -> list[str]:
         """The session that has each partition; empty where nobody has."""
@@ -83,8 +85,12 @@ class PartitionStore:
 
     async def lease(self, partition: int, last: int = 0) -> tuple[int, bool] | None:
         """A new token, and whether nobody has had the partition since `last`; None if another worker has it."""
-        answer = await self.steps.run("lease", partition, self.session, self._ms, last)
-        return None if answer is None else (int(answer[0]), bool(answer[1]))
+        asked_at, ms = self._clock(), self.leases.ms
+        answer = await self.steps.run("lease", partition, self.session, ms, last)
+        if answer is None:
+            return None
+        self.leases.hold(partition, int(answer[0]), asked_at + ms / 2000)
+        return int(answer[0]), bool(answer[1])
 
     async def commit(self, commits: Sequence[Commit]) -> list[int | None]:
         """Renew leases, with an entry or without. Returns each time the newest entry's number, None where another
@@ -96,7 +102,7 @@ class PartitionStore:
 
     def _commit_args(self, commit: Commit) -> list[Any]:
         entry = commit.entry or Entry(commit.partition, 0, b"")
-        args = [commit.token, self.session, self._ms, entry.number, entry.data, entry.tally, entry.heard]
+        args = [commit.token, self.session, self.leases.ms, entry.number, entry.data, entry.tally, entry.heard]
         args += [len(commit.arrived), *commit.arrived]
         for target, bundle in entry.sends.items():
             args += (f"{entry.number}:{target}", bundle)
@@ -172,6 +178,7 @@ class PartitionStore:
 
     async def release(self, partition: int, token: int, rest: float = 0.0) -> None:
         """Others may have it, after so many seconds."""
+        self.leases.drop(partition, token)
         await self.steps.run("release", partition, token, self.session, int(1000 * rest))
 
     async def standing(self) -> list[Standing]:

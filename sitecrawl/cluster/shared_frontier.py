@@ -17,6 +17,7 @@ from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.loose import Loose
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partition_store import PartitionStore
@@ -39,7 +40,7 @@ UNSENT: Final = 50
 _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
 _SHORT: Final = 0.1
-"""The same where the limit of pages leaves a partition nothing for now."""
+"""The same where the limit of pages leaves a partition nothing for now, or its lease could not be renewed."""
 _PATIENCE: Final = 3.0
 """Seconds for which a worker that can fetch nothing keeps what it has."""
 _SOON: Final = 0.02
@@ -59,6 +60,7 @@ class SharedFrontier:
         self,
         partitions: Partitions,
         store: PartitionStore,
+        renewal: Renewal,
         *,
         run: Run,
         watch: bool = False,
@@ -87,7 +89,8 @@ class SharedFrontier:
         """Since when it was asked for nothing."""
         self._has_nothing = False
         """Whether there was nothing to hand out when it was asked for last."""
-        self.exchange = Exchange(store, run, partitions, self, seeds_key=seeds_key)
+        self._leases = renewal.leases
+        self.exchange = Exchange(store, run, partitions, self, renewal, seeds_key=seeds_key)
 
     @property
     def frontier(self) -> DiskFrontier:
@@ -261,23 +264,30 @@ class SharedFrontier:
             return None
         if (loose := self._loose.next()) is not None:
             return loose
-        if not self.is_working or self.is_behind:
+        if not self.is_working or self.is_behind or self._leases.are_all_unsure:
             return None
         while (visit := self.frontier.next()) is not None:
             held = self.partitions.of(visit.key)
             if held.is_leaving or held.is_lost:
                 self.frontier.put_back(visit, rest=_DRAIN)
-            elif not visit.is_requisite and not self._page_limit.admits(held):
+            elif not self._may_hand_out(visit, held):
                 self.frontier.put_back(visit, rest=_SHORT)
             else:
                 held.asked_at = self._clock()
                 return visit
         return None
 
+    def _may_hand_out(self, visit: Visit, held: Held) -> bool:
+        return self._leases.is_sure(held.partition) and (visit.is_requisite or self._page_limit.admits(held))
+
     @property
     def is_behind(self) -> bool:
-        """Whether Redis has yet to take so much that nothing more is to be fetched."""
-        return sum(len(one.unsent) for one in self.holdings.held.values()) > UNSENT * max(len(self.holdings.held), 1)
+        """Whether Redis has yet to take so much, or anything for so long, that nothing more is to be fetched: what it
+        does not have counts for nothing when a lease is lost.
+        """
+        unsent = sum(len(one.unsent) for one in self.holdings.held.values())
+        is_late = self._clock() - self.exchange.told_at > self._leases.seconds / 2
+        return unsent > UNSENT * max(len(self.holdings.held), 1) or (unsent > 0 and is_late)
 
     @property
     def wants_checkpoint(self) -> bool:

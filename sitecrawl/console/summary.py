@@ -126,6 +126,8 @@ class Summary:
             yield "sitemaps left out", traffic.sitemaps_left, "too many of their sites list no new page"
         if traffic.links_skipped:
             yield "copies", traffic.links_skipped, "pages whose links were not followed: others have their content"
+        if traffic.lost:
+            yield "lost", traffic.lost, "pages that count for nothing: other workers had their sites by then"
         if traffic.private:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         if traffic.quarantined:

@@ -17,6 +17,7 @@ from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.privates import is_closing, stop, wake
 from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawl.traffic import LOST
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore import WarcStore
@@ -89,6 +90,8 @@ class FrontierListener:
             stop(self._runtime.crawler, reason)
 
     def withdrawn(self, rows: list[int]) -> None:
+        if rows:
+            self._runtime.stats.inc_value(LOST, len(rows))
         if self._runtime.store is not None:
             self._runtime.store.withdraw(rows)
 

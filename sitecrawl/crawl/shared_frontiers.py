@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 
 from sitecrawl.cluster.board import Board
-from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.join import Joined, begin
 from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.leases import Leases, Renewal
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Partitions
@@ -44,8 +46,11 @@ def shared_frontier(
     )
     client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
     steps = Steps(client, Keys(options.crawl, options.shards))
-    store = PartitionStore(steps, holdings.session, options.lease_seconds)
-    return SharedFrontier(partitions, store, run=run, watch=options.watch, seeds_key=options.seeds_key)
+    leases = Leases(options.lease_seconds, time.monotonic)
+    store = PartitionStore(steps, holdings.session, leases, time.monotonic)
+    renewing = partial(connect_to_renew, options.redis, cluster=joined.is_cluster, patience=options.lease_seconds / 2)
+    renewal = Renewal(leases, steps.keys, holdings.session, renewing, clock=time.monotonic)
+    return SharedFrontier(partitions, store, renewal, run=run, watch=options.watch, seeds_key=options.seeds_key)
 
 
 def board_of(joined: Joined, session: str) -> Board:

@@ -19,6 +19,8 @@ INDEXED: Final = "search/indexed"
 INCOMPLETE: Final = "search/incomplete"
 """True where the time was not enough for all of them."""
 
+LOST: Final = "cluster/lost_pages"
+"""The statistic of pages that a worker has fetched and that do not count."""
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
 
@@ -46,6 +48,8 @@ class Traffic:
     """Pages on which the process broke that read them."""
     links_skipped: int = 0
     """Pages whose links were not followed: others have their content."""
+    lost: int = 0
+    """Pages that this worker of many has fetched for nothing: others had their sites by then."""
     guesses: int = 0
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
     sitemaps_left: int = 0
@@ -87,6 +91,7 @@ class Traffic:
             private=stats.get(PRIVATE_ADDRESS.stat, 0),
             quarantined=stats.get(QUARANTINED, 0),
             links_skipped=stats.get("content/links_skipped", 0),
+            lost=stats.get(LOST, 0),
             guesses=guesses.total(),
             sitemaps_left=sum(stats.get(f"sitemaps/{name}", 0) for name in ("left_out", "nested", "too_many")),
             indexed=stats.get(INDEXED),

@@ -61,6 +61,8 @@ class Figures:
     errors: int
     duplicates: int
     """Links to URLs that were known."""
+    lost: int
+    """Pages that a worker has fetched for nothing: others had their sites by then."""
     good: int
     """Fetches that gave something worth having."""
     p50: float
@@ -153,6 +155,7 @@ class Sampler:
             received=traffic.received,
             errors=traffic.errors,
             duplicates=traffic.duplicates,
+            lost=traffic.lost,
             good=self._meter.good,
             p50=p50,
             p95=p95,

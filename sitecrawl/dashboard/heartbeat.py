@@ -19,7 +19,7 @@ MAX_BYTES: Final = 8_000
 """What is longer is not a worker's."""
 NUMBERS: Final = (
     "at", "seconds", "fetched", "in_flight", "waiting", "rate", "byte_rate", "received", "errors", "duplicates",
-    "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
+    "lost", "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
     "database", "partitions",
 )  # fmt: skip
 COUNTERS: Final = (

@@ -117,6 +117,12 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         ),
         ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
         ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
+        (
+            "lost_pages_total",
+            "counter",
+            "Pages that a worker fetched for nothing, as others had them.",
+            f.lost,
+        ),
         ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),
         (
             "hosts",

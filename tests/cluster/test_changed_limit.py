@@ -81,6 +81,7 @@ class History:
         while self.workers[0].frontier.counts.queued < PAGES:
             self._clock.now += 0.2
             for worker in self.workers:
+                worker.frontier.exchange.renewal.round()
                 await worker.frontier.exchange.round()
                 worker.checkpoint()
 
@@ -145,6 +146,7 @@ class History:
 
     async def round(self, worker: Worker) -> None:
         if worker not in self.silent:
+            worker.frontier.exchange.renewal.round()
             await worker.frontier.exchange.round()
 
     # What is so
@@ -199,6 +201,7 @@ class History:
             for worker in self.workers:
                 self.fetch(worker)
                 self.end(worker)
+                worker.frontier.exchange.renewal.round()
                 await worker.frontier.exchange.round()
             self.look()
             if all(worker.frontier.is_finished() for worker in self.workers):

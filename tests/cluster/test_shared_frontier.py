@@ -99,6 +99,8 @@ class Worker:
         self.heard.stale_rows.clear()
 
     async def round(self) -> None:
+        self.exchange.renewal.moved()
+        self.exchange.renewal.round()
         await self.exchange.round()
 
     async def kill(self) -> None:

@@ -7,6 +7,7 @@ came first, and the earlier one was taken for an old one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from typing import Any
@@ -19,6 +20,7 @@ from sitecrawl.cluster.clients import AsyncCluster
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.leases import Leases
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.steps import Steps, script
 
@@ -82,7 +84,7 @@ def node() -> Iterator[Server]:
 @asynccontextmanager
 async def store_on(client: Any) -> AsyncIterator[tuple[PartitionStore, int]]:
     """That of a worker with the only partition, and its token."""
-    store = PartitionStore(Steps(client, Keys("test", 1)), SESSION, 30.0)
+    store = PartitionStore(Steps(client, Keys("test", 1)), SESSION, Leases(30.0, time.monotonic), time.monotonic)
     try:
         lent = await store.lease(0)
         assert lent is not None

@@ -17,7 +17,12 @@ from sitecrawl.frontier.left import HeldBack
 from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.seen.figures import SeenFigures
 
-STATS = {"downloader/response_status_count/200": 3, "downloader/response_bytes": 500, "start_time": object()}
+STATS = {
+    "downloader/response_status_count/200": 3,
+    "downloader/response_bytes": 500,
+    "start_time": object(),
+    "cluster/lost_pages": 2,
+}
 
 
 def share(reason: str = "finished", *, pages: int = 3, others: int = 0, **told: Any) -> Share:
@@ -47,6 +52,7 @@ def test_sums() -> None:
     assert list(told.refusals) == [HostRefusals("d", "challenge", 4, "somebody")]
     assert told.seen == SeenFigures(cache_hits=8, new=2)
     assert told.resting == 2
+    assert any(line.split()[:2] == ["lost", "4"] for line in told.lines())
 
 
 def test_what_spiders_say() -> None:

@@ -72,6 +72,8 @@ def test_paused_worker(tmp_path: Path) -> None:
             assert workers[1].wait() == 0
             workers[0].send(signal.SIGCONT)
             assert workers[0].wait() == 0
+        assert "'cluster/lost_partitions': " in workers[0].log  # said in numbers, and in one line
+        assert workers[0].log.count("is not this worker's any more") == 1
         pages = stored(workers)
         assert set(pages) == urls_of(web)
         assert [url for url, times in pages.items() if times > 1] == []

@@ -34,7 +34,7 @@ SEEN = dict.fromkeys(
 def figures(**more: Any) -> Figures:
     numbers: dict[str, Any] = dict.fromkeys(
         ("at", "seconds", "fetched", "failed", "excluded", "requisites", "waiting", "in_flight", "known", "rate",
-         "byte_rate", "received", "errors", "duplicates", "good", "p50", "p95", "hosts", "active", "demoted",
+         "byte_rate", "received", "errors", "duplicates", "lost", "good", "p50", "p95", "hosts", "active", "demoted",
          "silent", "reserve", "checkpoint_age", "checkpoints", "memory", "cpu", "database"), 7,
     )  # fmt: skip
     return Figures(**{**numbers, "seen": SEEN, **more})

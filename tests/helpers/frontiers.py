@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ class Heard:
         self.errors: list[StorageError] = []
         self.stale_rows: list[int] = []
         self.met: list[str] = []
+        self.counts = Counter[str]()
         self.checkpoint: Callable[[], None] = lambda: None
 
     def given_up(self, key: bytes) -> None:
@@ -69,7 +71,8 @@ class Heard:
     def failed(self, error: StorageError) -> None:
         self.errors.append(error)
 
-    def counted(self, name: str, number: int) -> None: ...
+    def counted(self, name: str, number: int) -> None:
+        self.counts[name] += number
 
     def limit_met(self, name: str) -> None:
         self.met.append(name)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
+from functools import partial
 from typing import NamedTuple
 
-from sitecrawl.cluster.connection import connect_async
+from waiting import PATIENCE
+
+from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.leases import Leases, Renewal
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.partition_store import PartitionStore
@@ -87,5 +91,8 @@ class CrawlOf(NamedTuple):
             cache=2,
         )
         client = connect_async({"url": self.url}, cluster=False)
-        store = PartitionStore(Steps(client, Keys(self.name, self.partitions)), holdings.session, self.lease)
-        return SharedFrontier(partitions, store, run=run), store
+        leases, keys = Leases(self.lease, time.monotonic), Keys(self.name, self.partitions)
+        store = PartitionStore(Steps(client, keys), holdings.session, leases, time.monotonic)
+        connect = partial(connect_to_renew, {"url": self.url}, cluster=False, patience=PATIENCE)
+        renewal = Renewal(leases, keys, holdings.session, connect, clock=time.monotonic)
+        return SharedFrontier(partitions, store, renewal, run=run), store

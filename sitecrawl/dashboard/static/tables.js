@@ -302,12 +302,12 @@ class Workers extends Tab {
   body({ workers }) {
     const sum = (name) => workers.reduce((all, worker) => all + worker.figures[name], 0);
     const heads = [
-      ["Worker", null, true], ["State", null, true], ["Pages"], ["Pages/s"], ["Received"], ["Bytes/s"], ["Errors"], ["In flight"],
+      ["Worker", null, true], ["State", null, true], ["Pages"], ["Pages/s"], ["Received"], ["Bytes/s"], ["Errors"], ["Lost"], ["In flight"],
       ["Waiting"], ["Partitions"], ["Memory"], ["Cores"], ["Last heard"],
     ];
     const cells = (of) => [
       number(count(of("fetched"))), number(rate(of("rate"))), number(bytes(of("received"))), number(bytes(of("byte_rate"))),
-      number(count(of("errors"))), number(count(of("in_flight"))), number(count(of("waiting"))), number(count(of("partitions"))),
+      number(count(of("errors"))), number(count(of("lost"))), number(count(of("in_flight"))), number(count(of("waiting"))), number(count(of("partitions"))),
       number(bytes(of("memory"))),
       number(decimal(of("cpu"))),
     ];
@@ -317,7 +317,7 @@ class Workers extends Tab {
       number(worker.age < 4 ? "now" : `${seconds(worker.age)} ago`),
     ]);
     const all = [text("All"), text(count(workers.length)), ...cells(sum), number("")];
-    const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: the partitions that it had go to the others.");
+    const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: the partitions that it had go to the others. Lost are pages that a worker fetched for nothing, as others had their sites by then.");
     return [about, table("Workers", heads, [...rows, all])];
   }
 }

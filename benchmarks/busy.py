@@ -1,0 +1,130 @@
+"""A crawl by two workers on a machine that is busy with something else: is every page stored, and each fetched once?
+
+    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full
+
+Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers:
+
+    none      nothing
+    kill      now and then one is killed and started again (`--kills`)
+    stop      one is stopped for three leases' length
+    limit     nothing, with `max_pages`
+    cluster   nothing, on a Redis Cluster of three nodes
+    full      Redis is full for a while
+
+A line for each run. The exit code is 1 if pages are missing or stored twice, or a crawl did not end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
+
+from fleet import Worker, fleet, stored, told, web_of  # noqa: E402
+from redis_servers import Server, cluster, server  # noqa: E402
+
+_LOOK = 0.1
+_TOLD = re.compile(r"'cluster/(lost_partitions|lost_pages)': (\d+)")
+
+
+@contextmanager
+def busy_loops(number: int) -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def _alive(workers: list[Worker]) -> list[Worker]:
+    return [worker for worker in workers if worker.process.poll() is None]
+
+
+def _kill(workers: list[Worker], kills: int, seconds: float) -> None:
+    for number in range(kills):
+        time.sleep(seconds)
+        if not (alive := _alive(workers)):
+            return
+        worker = alive[number % len(alive)]
+        worker.kill()
+        worker.start()
+
+
+def _stop(workers: list[Worker], seconds: float) -> None:
+    workers[0].send(signal.SIGSTOP)
+    time.sleep(seconds)
+    workers[0].send(signal.SIGCONT)
+
+
+def _fill(redis: Server, seconds: float) -> None:
+    with redis.client() as client:
+        client.config_set("maxmemory", "1mb")
+        time.sleep(seconds)
+        client.config_set("maxmemory", "0")
+
+
+def run(kind: str, arguments: argparse.Namespace) -> bool:
+    """One crawl. Whether nothing is wrong with it."""
+    settings: dict[str, object] = {"SITECRAWL_LEASE_SECONDS": arguments.lease, "SITECRAWL_DASHBOARD": False}
+    limit = arguments.limit if kind == "limit" else arguments.pages
+    if kind == "limit":
+        settings["SITECRAWL_MAX_PAGES"] = limit
+    with ExitStack() as stack:
+        stack.enter_context(busy_loops(arguments.load))
+        redis = stack.enter_context(cluster())[0] if kind == "cluster" else stack.enter_context(server())
+        web = stack.enter_context(web_of(arguments.pages))
+        folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="busy-")))
+        folder = folder / f"{kind}-{time.time_ns()}"
+        workers = stack.enter_context(fleet(folder, 2, web.url(0), redis.url, **settings))
+        begun = time.monotonic()
+        if kind == "kill":
+            _kill(workers, arguments.kills, arguments.lease)
+        elif kind in {"stop", "full"}:
+            time.sleep(arguments.lease)
+            _stop(workers, 3 * arguments.lease) if kind == "stop" else _fill(redis, 2 * arguments.lease)
+        while _alive(workers) and time.monotonic() - begun < arguments.patience:
+            time.sleep(_LOOK)
+        ended, seconds = not _alive(workers), time.monotonic() - begun
+        pages, asked = stored(workers), told(web)
+        lines = [found for worker in workers for found in _TOLD.findall(worker.log)]
+        print(
+            f"{kind}, load {arguments.load}, lease {arguments.lease:g}: {len(pages)} of {limit} stored, "
+            f"{sum(n > 1 for n in pages.values())} twice; {asked['repeated']} fetched more than once, "
+            f"one {asked['most']} times; {'ended after' if ended else 'NOT ENDED IN'} {seconds:.0f} s, "
+            f"exit codes {[worker.process.poll() for worker in workers]}; told: "
+            f"{', '.join(f'{name} {number}' for name, number in lines) or 'nothing'}",
+            flush=True,
+        )
+    return ended and len(pages) == limit and set(pages.values()) == {1}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="+", choices=("none", "kill", "stop", "limit", "cluster", "full"))
+    parser.add_argument("--load", type=int, default=6, help="busy loops")
+    parser.add_argument("--lease", type=float, default=5.0, help="seconds")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--pages", type=int, default=1200)
+    parser.add_argument("--limit", type=int, default=400)
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--patience", type=float, default=110.0, help="seconds until a crawl is given up")
+    parser.add_argument("--keep", type=Path, help="a folder for the workers' logs and directories")
+    arguments = parser.parse_args()
+    sound = [run(kind, arguments) for kind in arguments.kinds for _ in range(arguments.runs)]
+    sys.exit(not all(sound))
+
+
+if __name__ == "__main__":
+    main()

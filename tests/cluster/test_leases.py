@@ -1,0 +1,252 @@
+"""Leases are renewed whatever the crawl's loop does, unless it hangs; and who cannot renew them stops in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis as redis_py
+from bare_workers import working
+from redis_servers import Server
+from waiting import until, until_async
+
+from sitecrawl.cluster.connection import connect_async, connect_to_renew
+from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.leases import LONGEST, Leases, Renewal
+from sitecrawl.cluster.partition_store import Commit, PartitionStore
+from sitecrawl.cluster.steps import Steps
+from sitecrawl.frontier.record import UrlState
+
+KEYS = Keys("test", 2)
+ONE, OTHER = "0" * 16, "1" * 16
+LEASE = 1000.0
+"""Seconds, so that Redis ends none by itself; the clock of the worker is the tests'."""
+SHORT = 50_000
+"""Milliseconds that a lease has left where a test is to see that it is renewed."""
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Had:
+    """Both partitions, as worker `ONE` has them; the clock goes on by hand."""
+
+    def __init__(self, redis: Server, store: PartitionStore, clock: Clock, connect: Any) -> None:
+        self.clock = clock
+        self.store = store
+        self.leases = store.leases
+        self.renewal = Renewal(store.leases, KEYS, ONE, connect, clock=clock)
+        self._client = redis.client()
+
+    def age(self) -> None:
+        for partition in range(KEYS.shards):
+            self._client.pexpire(KEYS.base(partition) + "lease", SHORT)
+
+    def renews(self) -> bool:
+        """Whether both leases are for longer after a round."""
+        self.age()
+        self.renewal.round()
+        left: list[Any] = [self._client.pttl(KEYS.base(partition) + "lease") for partition in range(KEYS.shards)]
+        assert (left[0] > SHORT) == (left[1] > SHORT)
+        return bool(left[0] > SHORT)
+
+    def give_away(self, partition: int) -> None:
+        """Redis has ended the lease, and another worker has it."""
+        self._client.set(KEYS.base(partition) + "lease", f"7:{OTHER}")
+
+
+@asynccontextmanager
+async def having(redis: Server, connect: Any = None) -> AsyncIterator[Had]:
+    clock = Clock()
+    client = connect_async({"url": redis.url}, cluster=False)
+    store = PartitionStore(Steps(client, KEYS), ONE, Leases(LEASE, clock), clock)
+
+    def plain() -> Any:
+        return connect_to_renew({"url": redis.url}, cluster=False, patience=20.0)
+
+    had = Had(redis, store, clock, connect or plain)
+    for partition in range(KEYS.shards):
+        await store.lease(partition)
+    try:
+        yield had
+    finally:
+        had.renewal.close()
+        await client.aclose()
+
+
+def test_a_loop_that_does_not_go_on(redis: Server, tmp_path: Path) -> None:
+    """While it is busy with something else the thread renews, over a connection of its own."""
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=1, lease_seconds=5.0) as worker:
+            with redis.client() as client:
+                key = Keys("test", 1).base(0) + "lease"
+                await until_async(lambda: worker.has_finished() or client.exists(key), "it has the partition")
+                for _ in range(2):
+                    client.pexpire(key, 4_000)
+                    until(lambda: client.pttl(key) > 4_000, "it is renewed")  # blocks the loop meanwhile
+
+    asyncio.run(story())
+
+
+def test_a_loop_that_hangs(redis: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is renewed any more, which is said once; until it goes on."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            assert had.renews()
+            had.clock.now += had.renewal.hung_seconds + 1
+            assert not had.renews()
+            assert not had.renews()
+            assert len(caplog.messages) == 1
+            assert "hangs" in caplog.text
+            had.renewal.moved()
+            assert had.renews()
+
+    asyncio.run(story())
+
+
+def test_half_a_lease_without_an_answer(redis: Server) -> None:
+    """Nothing is handed out any more, while the lease is still this worker's; and again once it is renewed."""
+
+    class Away:
+        """Redis, which is not reached while `is_away`."""
+
+        is_away = True
+
+    def connect() -> Any:
+        if Away.is_away:
+            raise redis_py.ConnectionError("no route")
+        return connect_to_renew({"url": redis.url}, cluster=False, patience=20.0)
+
+    async def story() -> None:
+        async with having(redis, connect) as had:
+            for _ in range(2):
+                assert not had.renews()
+                assert had.leases.is_sure(0)
+                had.clock.now += LEASE / 4
+            assert had.leases.are_all_unsure
+            assert not had.leases.is_sure(0)
+            Away.is_away = False
+            assert had.renews()
+            assert had.leases.is_sure(0)
+            assert not had.leases.are_all_unsure
+
+    asyncio.run(story())
+
+
+def test_a_lease_that_is_lost(redis: Server) -> None:
+    """Nothing of that partition is handed out from then on, and the other is this worker's as before."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            token = had.leases.held[1]
+            had.give_away(1)
+            had.renewal.round()
+            assert [had.leases.is_sure(partition) for partition in range(2)] == [True, False]
+            assert had.leases.has_lost(1, token)
+            await had.store.release(1, token)
+            assert not had.leases.has_lost(1, token)
+            assert list(had.leases.held) == [0]
+
+    asyncio.run(story())
+
+
+def test_redis_is_full(redis: Server) -> None:
+    """Leases are renewed all the same: no page that waits for room is fetched by another worker as well."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            with redis.client() as client:
+                try:
+                    client.config_set("maxmemory", "1")
+                    assert had.renews()
+                finally:
+                    client.config_set("maxmemory", "0")
+
+    asyncio.run(story())
+
+
+def test_leases_grow_with_the_time_that_renewing_takes(redis: Server) -> None:
+    """Twice the slowest renewal of late is half a lease; none is shorter than the settings say, or much longer."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            found = []
+            for seconds in (LEASE / 10, LEASE / 2, 10 * LEASE):
+                had.renewal.moved()
+                had.renewal.round()
+                had.clock.now += seconds
+                had.renewal.moved()
+                had.renewal.round()
+                found.append(had.leases.seconds)
+            assert found == [LEASE, 2 * LEASE, LONGEST * LEASE]
+            assert had.leases.ms > 3900 * LEASE
+
+    asyncio.run(story())
+
+
+def test_a_partition_that_rests(redis: Server) -> None:
+    """A renewal that was on its way when the partition was given back does not keep it from others."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            token = had.leases.held[0]
+            await had.store.release(0, token, rest=SHORT / 1000)
+            assert await had.store.commit([Commit(0, token)]) == [None]
+            assert await had.store.commit([Commit(0, token, Entry(0, 1, b"late"))]) == [None]
+            with redis.client() as client:
+                assert 0 < client.pttl(KEYS.base(0) + "lease") <= SHORT  # type: ignore[operator]
+            assert await had.store.lease(0, token) is not None  # who had it may have it at once
+
+    asyncio.run(story())
+
+
+def test_a_worker_that_cannot_renew_hands_out_nothing(redis: Server, tmp_path: Path) -> None:
+    """Also where there is something to be fetched; what it has in flight goes on."""
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=1) as worker:
+            worker.seed("http://a.example/", "http://b.example/")
+            (visit,) = await worker.visits(1)
+            leases = worker.frontier.exchange.renewal.leases
+            (token,) = leases.held.values()
+            leases.is_over(0, token)
+            assert worker.frontier.next() is None
+            assert visit.key in worker.frontier.in_flight
+
+    asyncio.run(story())
+
+
+def test_what_is_lost_is_told(redis: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Pages of which Redis has not heard do not count, and are counted; one line of the log is enough for all."""
+    urls = [f"http://{name}.example/" for name in "abcdefgh"]
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=4) as worker:
+            worker.seed(*urls)
+            visits = await worker.visits(len(urls))
+            with redis.client() as client:
+                for partition in range(4):
+                    client.set(Keys("test", 4).base(partition) + "lease", f"7:{OTHER}")
+            for row, visit in enumerate(visits, 1):
+                worker.frontier.downloaded(visit, 0.0)
+                worker.frontier.done(visit, UrlState.FETCHED, status=200, row=row)
+            worker.checkpoint()
+            await until_async(
+                lambda: worker.look() or worker.heard.counts["cluster/lost_partitions"] == 4, "the loss"
+            )
+            worker.checkpoint()
+            assert sorted(worker.heard.stale_rows) == [*range(1, 9)]
+
+    asyncio.run(story())
+    assert caplog.text.count("is not this worker's any more") == 1
