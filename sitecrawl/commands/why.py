@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
-from typing import Final
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.console.why_source import SEARCHED, source_of
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.why.explain import why
-from sitecrawl.why.source import Source
-
-_SEARCHED: Final = 1_000
-"""A second's work, or so."""
 
 
 class Command(ReadingCommand):
@@ -41,41 +29,16 @@ class Command(ReadingCommand):
             "--search-pages",
             type=int,
             metavar="N",
-            default=_SEARCHED,
-            help=f"how many stored pages to search for links to an unknown URL (default: {_SEARCHED:,})",
+            default=SEARCHED,
+            help=f"how many stored pages to search for links to an unknown URL (default: {SEARCHED:,})",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("exactly one URL is needed")
-        with exit_code_on_error(self), self._source(opts) as source:
+        with exit_code_on_error(self), source_of(self, opts, opts.search_pages) as source:
             answer = why(source, args[0])
             if opts.json:
                 print(json.dumps(answer.as_dict()))
             else:
                 print("\n".join(visible(line) for line in answer.lines()))
-
-    @contextmanager
-    def _source(self, opts: argparse.Namespace) -> Iterator[Source]:
-        """Raises `StorageError`."""
-        with ExitStack() as stack:
-            directory = stack.enter_context(self.crawl(opts, with_pages=True))
-            reader = stack.enter_context(FrontierReader(directory))
-            has_pages = (directory / INDEX_FILE).exists()
-            pages = stack.enter_context(PageReader(directory)) if has_pages else None
-            told = reader.database if (worker := self._worker(opts)) is None else stack.enter_context(_opened(worker))
-            yield Source(
-                reader.database, reader.manifest, pages, told=told, thorough=True, search_pages=opts.search_pages
-            )
-
-    def _worker(self, opts: argparse.Namespace) -> Path | None:
-        """Of a crawl on Redis, a worker's directory: what it was told stands there."""
-        with self.shared(opts) as shared:
-            stores = [] if shared is None else self.stores(opts, shared)
-        return next(iter(stores), None)
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[Database]:
-    with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
-        yield database

@@ -57,6 +57,10 @@ class Job(Later):
     name = "job"
 
 
+class Mcp(Later):
+    name = "mcp"
+
+
 class Page(Later):
     name = "page"
 

@@ -37,7 +37,7 @@ COMMANDS = [
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 UNSET = {"SITECRAWL_DATABASE_URL": "", "SITECRAWL_DATABASE_TABLE": "pages"}
 """Settings of a pipeline that is off by default: the add-on gives them no value."""
-VARIABLES = {compiled.PURE, HIDDEN_WORDS}
+VARIABLES = {compiled.PURE, HIDDEN_WORDS, "SITECRAWL_API_TOKEN"}
 """Of the environment, and no settings."""
 
 

@@ -1,0 +1,118 @@
+"""What an agent may ask of a stored crawl. Each call opens the crawl anew, so one that still runs is seen as it is.
+
+All answers are bounded, and are what JSON has. All calls raise `StorageError` where the crawl cannot be read or does
+not have what is asked for, and `OptionError` where a question makes no sense.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final
+
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.console.hit_rows import HITS
+from sitecrawl.console.texts import pages_with_texts
+from sitecrawl.export.formats import iso
+from sitecrawl.export.fulltext import SearchIndex
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.reader import PageFilter
+from sitecrawl.pagestore.workers import Reader
+from sitecrawl.why.explain import why
+from sitecrawl.why.source import Source
+
+MOST_ROWS: Final = 500
+MOST_TEXT: Final = 100_000
+"""Characters of a page in one answer."""
+_INDEXING_SECONDS: Final = 20.0
+"""For which a search takes in new pages before it answers."""
+_SEARCH_SECONDS: Final = 20.0
+
+
+class StoredCrawl:
+    """`pages` opens the crawl's page store, `source` its frontier."""
+
+    def __init__(
+        self,
+        pages: Callable[[], AbstractContextManager[Reader]],
+        source: Callable[[], AbstractContextManager[Source]],
+    ) -> None:
+        self._pages = pages
+        self._source = source
+
+    def search(self, words: str, limit: int = 10) -> dict[str, Any]:
+        """Find the stored pages that contain all of the words, the best first. "Words in quotation marks" have to
+        stand next to one another; begin* finds words that begin so. `complete` is false while pages are missing in
+        the index: ask again.
+        """
+        _check(limit)
+        until = time.monotonic() + _INDEXING_SECONDS
+        with self._pages() as reader, SearchIndex(reader.directory) as index:
+            with pages_with_texts(reader) as pages:
+                index.update(pages, lambda: time.monotonic() < until)
+            hits = index.find(words, limit, seconds=_SEARCH_SECONDS)
+        found = [dict(HITS.facts(hit)) for hit in hits]
+        return {"hits": found, "complete": time.monotonic() < until}
+
+    def page(self, url: str, offset: int = 0, limit: int = 20_000) -> dict[str, Any]:
+        """Read the newest stored version of a page as Markdown: `limit` characters from `offset` on. `next` is the
+        offset of what follows, null at the end.
+        """
+        if offset < 0 or not 1 <= limit <= MOST_TEXT:
+            raise OptionError(f"offset is at least 0, and limit from 1 to {MOST_TEXT}")
+        with self._pages() as reader, pages_with_texts(reader) as pages:
+            captures = reader.find(url)
+            if not captures:
+                raise StorageError(f"{url} is not stored")
+            text = pages.page_of(captures[0]).text or ""
+            end = offset + limit
+            return {
+                **_row(captures[0]),
+                "language": captures[0].language,
+                "markdown": text[offset:end],
+                "characters": len(text),
+                "next": end if end < len(text) else None,
+            }
+
+    def pages(
+        self, host: str = "", status: int = 0, url_like: str = "", offset: int = 0, limit: int = 50
+    ) -> dict[str, Any]:
+        """List what is stored, the oldest first: of one host, with one status, or with a part of the URL, in which
+        `*` stands for anything.
+        """
+        _check(limit)
+        if offset < 0:
+            raise OptionError("offset is at least 0")
+        wanted = PageFilter(host=host or None, status=status or None, url_like=url_like or None)
+        with self._pages() as reader:
+            rows = [_row(capture) for capture in islice(reader.pages(wanted), offset, offset + limit)]
+        return {"pages": rows, "next": offset + limit if len(rows) == limit else None}
+
+    def why(self, url: str) -> dict[str, Any]:
+        """Say why a URL was fetched, waits, was left out, or is not known; with the evidence, and what would help."""
+        with self._source() as source:
+            return why(source, url).as_dict()
+
+    @property
+    def questions(self) -> Mapping[str, Callable[..., dict[str, Any]]]:
+        """All of these, by name."""
+        return {"search": self.search, "page": self.page, "pages": self.pages, "why": self.why}
+
+
+def _row(capture: Capture) -> dict[str, Any]:
+    return {
+        "url": capture.url,
+        "title": capture.title,
+        "status": capture.status,
+        "kind": capture.kind,
+        "type": capture.content_type,
+        "fetched": iso(datetime.fromtimestamp(capture.fetched, UTC)),
+    }
+
+
+def _check(limit: int) -> None:
+    if not 1 <= limit <= MOST_ROWS:
+        raise OptionError(f"limit: {limit} is not from 1 to {MOST_ROWS}")
