@@ -177,6 +177,8 @@ class Scheduler(BaseScheduler):
         """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
         self._checkpoints.run()
         await self._frontier.close()
+        if self._frontier.wants_checkpoint:
+            self._checkpoints.run()  # takes out what was lost by then; the last one makes that durable
         for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
         await self._end(self._checkpoints.close(), reason)

@@ -1,8 +1,10 @@
 """The page stores of several workers, written into one: every page once, each record as it is, byte for byte.
 
-A capture that does not count (`other`, or a page of which another worker has a later one) is left out, unless a later
-capture refers to its body: then it comes along as `other`. Ids are new, and count up by when things were fetched, as
-far as each worker has them so. Memory holds eight bytes a capture.
+A capture that does not count (`other`, or a page of which another worker has a later one) is left out. A later one
+that refers to its body is written with that body: so there is one record of a page, whatever was fetched twice. Only
+the answer "not modified" has no body of its own, and takes the capture along that has it, as `other`.
+Ids are new, and count up by when things were fetched, as far as each worker has them so. Memory holds eight bytes a
+capture.
 """
 
 from __future__ import annotations
@@ -44,7 +46,11 @@ class Found(NamedTuple):
     capture: Capture
     start: int
     number: int
-    is_wanted: bool
+    counts: bool
+    has_body_of_others: bool
+    """Whether later captures refer to its body."""
+    is_unmodified_since: bool
+    """Whether one of them is the answer that the page is not modified."""
 
 
 def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: Void = NONE_VOID) -> Collected:
@@ -75,7 +81,11 @@ def found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[Found]:
 def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
     """Those of a worker, in the order of its files."""
     reader = workers.readers[number]
-    originals = {row for (row,) in reader.rows("SELECT DISTINCT revisit_of FROM pages WHERE revisit_of > 0")}
+    originals, unmodified = set[int](), set[int]()
+    for row, status in reader.rows("SELECT DISTINCT revisit_of, status FROM pages WHERE revisit_of > 0"):
+        originals.add(row)
+        if status == record.NOT_MODIFIED:
+            unmodified.add(row)
     captures, file, end = reader.captures(last=last), "", 0
     for chunk in batches(captures, _CHUNK):
         counting = {capture.id for capture in workers.counting(reader, chunk) if capture.kind != "other"}
@@ -83,7 +93,8 @@ def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
             start = end if capture.warc_file == file else 0
             file, end = capture.warc_file, capture.warc_offset + capture.warc_length
             kept = capture if capture.id in counting else capture._replace(kind="other")
-            yield Found(kept, start, number, capture.id in counting | originals)
+            row = capture.id
+            yield Found(kept, start, number, row in counting, row in originals, row in unmodified)
 
 
 class _Collecting:
@@ -95,7 +106,7 @@ class _Collecting:
     def run(self) -> Collected:
         left_out = pages = 0
         for one in found_in(self._reader, [len(ids) - 1 for ids in self._ids]):
-            if one.is_wanted:
+            if one.counts or one.is_unmodified_since:
                 self._copy(one)
                 pages += is_page(one.capture)
             else:
@@ -111,6 +122,9 @@ class _Collecting:
             file.seek(found.start)
             before, response = file.read(capture.warc_offset - found.start), file.read(capture.warc_length)
         original = None if capture.revisit_of is None else ids[capture.revisit_of]
+        if original == 0:  # it does not count, and is not here
+            response = self._store.written(record.with_body(reader.stored_record(capture), reader.read(capture).body))
+            original = None
         ids[capture.id] = self._store.adopt(capture, _request(before), response, original)
         if self._store.last_id % _CHECKPOINT == 0:
             self._store.checkpoint()

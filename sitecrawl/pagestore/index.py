@@ -63,10 +63,10 @@ _TABLES = {statement.strip() for statement in _SCHEMA.split(";") if "CREATE" in 
 ROW = ", ".join((*Capture._fields, "checksum"))
 """The columns of a row, for `whole_row`."""
 _INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * (len(Capture._fields) + 1)) + ")"  # noqa: S608 - only marks
-_WITHDRAW = "UPDATE pages SET kind = ?, checksum = ? WHERE id = ?"
+_WITHDRAW = "UPDATE pages SET kind = ?, url_key = ?, checksum = ? WHERE id = ?"
 _ORIGINAL = """
 SELECT id, url, fetched FROM pages
-WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 LIMIT 1
+WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 AND url_key != '' LIMIT 1
 """
 _LAST_VERSION = """
 SELECT held.digest, held.id, held.url, held.fetched
@@ -151,15 +151,16 @@ class PageIndex:
             self._remember(capture.digest, Original(capture.id, capture.url, capture.fetched))
 
     def withdraw(self, ids: Iterable[int]) -> None:
-        """These captures are no pages, from the next `commit` on."""
+        """These captures are no pages, from the next `commit` on, and stand for no URL."""
         with file_errors(self.path):
             self._begin()
             for number in ids:
                 row = self._db.execute(f"SELECT {ROW} FROM pages WHERE id = ?", (number,)).fetchone()  # noqa: S608
                 if row is None or (capture := whole_row(row)) is None:
                     raise damaged_rows(self.path)
-                capture = capture._replace(kind="other")
-                self._db.execute(_WITHDRAW, (capture.kind, checksum(capture), number))
+                capture = capture._replace(kind="other", url_key="")
+                self._db.execute(_WITHDRAW, (capture.kind, capture.url_key, checksum(capture), number))
+                self._recent.pop(capture.digest, None)
         self._withdrawn = True
 
     @property

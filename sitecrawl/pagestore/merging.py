@@ -25,7 +25,7 @@ def merge(workers: WorkersReader, target: Path) -> None:
     with closing(PageIndex(target / INDEX_FILE)) as index:
         for found in found_in(workers, [len(own) - 1 for own in ids]):
             capture = found.capture
-            if not found.is_wanted:
+            if not (found.counts or found.has_body_of_others):
                 continue
             original = None if capture.revisit_of is None else ids[found.number][capture.revisit_of]
             ids[found.number][capture.id] = index.last_id + 1

@@ -58,6 +58,10 @@ _HEADER_NAME = re.compile(rb"[!-9;-~]+")
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
 _PATH_START = re.compile("[/?]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
+_OF_REVISIT = (
+    "warc-type:", "warc-profile:", "warc-refers-to", "warc-block-digest:", "content-length:", "x-crawler-seal:"
+)  # fmt: skip
+"""Fields of a revisit record's head that the record with the body has otherwise, or not at all."""
 _FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
 """Request headers that are between us and our proxy: a credential, and no part of the exchange with the server."""
@@ -250,6 +254,14 @@ def resource(
         f"{reference}WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: {content_type}\r\n"
     )
     return _record(fields, b"", exchange.body if original is None else b"")
+
+
+def with_body(found: Record, body: bytes) -> bytes:
+    """The record that a revisit record stands for, with the body that it refers to: a response, or a resource."""
+    is_http = found.fields.get("content-type", "").startswith(_HTTP)
+    lines = found.head.decode("utf-8", "replace").split("\r\n")[1:]
+    kept = "".join(f"{line}\r\n" for line in lines if not line.lower().startswith(_OF_REVISIT))
+    return _record(f"WARC-Type: {'response' if is_http else 'resource'}\r\n{kept}", found.block, body)
 
 
 def parse(data: bytes) -> Record:

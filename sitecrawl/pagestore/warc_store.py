@@ -119,8 +119,14 @@ class WarcStore(Participant):
             self._index.add(capture._replace(id=self._index.last_id + 1, **place._asdict()))
         return self._index.last_id
 
+    def written(self, data: bytes) -> bytes:
+        """A record as it stands in a file of this store, for `adopt`."""
+        return compress_member(self._seal.put_on(data))
+
     def withdraw(self, ids: Sequence[int]) -> None:
-        """These captures are not the pages of their URLs, which others have stored: they become `other`."""
+        """These captures are not the pages of their URLs, which others have stored: they become `other`, and no later
+        capture refers to them for its body.
+        """
         self._check_usable()
         with self._writing:
             self._index.withdraw(ids)

@@ -1,0 +1,66 @@
+"""What a worker learns while it ends is in its directory, for it may never be started again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+
+from pagestore_helpers import exchange, page
+from redis_servers import Server
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
+from waiting import until_async
+
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.pagestore import PageReader
+from sitecrawl.scheduler import Scheduler
+from sitecrawl.urls.url import parse
+
+URL = "http://a.example/"
+
+
+class Any(Spider):
+    name = "any"
+
+
+def test_a_page_that_is_lost_at_the_last_moment(redis: Server, tmp_path: Path) -> None:
+    """Another worker has its partition, as Redis says when it is sent: it is taken out of the index all the same."""
+    settings = {
+        "ADDONS": {"sitecrawl.addon.Addon": 500},
+        "JOBDIR": str(tmp_path),
+        "SITECRAWL_CLUSTER": redis.url,
+        "SITECRAWL_CLUSTER_SHARDS": 1,
+    }
+
+    async def story() -> None:
+        crawler = get_crawler(Any, settings)
+        crawler.spider = crawler._create_spider()
+        crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
+        scheduler = Scheduler.from_crawler(crawler)
+        runtime = Runtime.of(crawler)
+        runtime.open_store()
+        assert runtime.team is not None
+        assert runtime.store is not None
+        runtime.team.start()
+        runtime.seed([parse(URL)])
+
+        def look() -> Visit | None:
+            runtime.checkpoints.run()
+            return runtime.frontier.next()
+
+        visit = await until_async(look, "the visit")
+        with redis.client() as client:
+            client.set(Keys("any", 1).base(0) + "lease", f"7:{'1' * 16}")
+        came = exchange(URL, body=b"<title>a page</title>")
+        runtime.store.put(came, page(came))
+        runtime.frontier.downloaded(visit, 0.0)
+        runtime.frontier.done(visit, UrlState.FETCHED, status=200, row=runtime.store.last_id)
+        await scheduler._part("finished")
+
+    asyncio.run(story())
+    with PageReader(tmp_path) as reader:
+        assert [(one.kind, one.url) for one in reader.captures()] == [("other", URL)]
