@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
 
-from scrapy import Request
+from scrapy import FormRequest, Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
@@ -16,7 +16,6 @@ from sitecrawl.crawl.changes import PREFIX as CHANGED
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.privates import is_closing, stop, wake
-from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.traffic import LOST
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML
@@ -38,7 +37,6 @@ class Engine(Protocol):
     store: WarcStore | None
     checkpoints: Checkpoints
     changes: Changes
-    seed_hosts: SeedHosts
     on_given_up: list[Callable[[bytes], None]]
     on_moved: list[Callable[[], None]]
 
@@ -48,6 +46,10 @@ class Engine(Protocol):
     def widen(self, seed: Url, *, named: bool) -> None: ...
 
     def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int: ...
+
+
+_OF_REQUEST: Final = frozenset({"url", "method", "meta", "headers", "body"})
+"""Keys of a pushed seed; all others are data of a form."""
 
 
 class FrontierListener:
@@ -112,13 +114,24 @@ class FrontierListener:
         fields = fields_of(text)
         try:
             url = parse(fields.get("url", ""), schemes=self._runtime.schemes)
-            if fields.keys() <= {"url"}:
-                self._runtime.widen(url, named=True)
+            request = None if fields.keys() <= {"url"} else pushed_request(url.href, fields)
+            self._runtime.widen(url, named=True)
+            if request is None:
                 self._runtime.seed([url])
             else:
-                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
-                self._runtime.seed_hosts.add(url.host)
-                self._runtime.crawler.engine.crawl(Request(url.href, **wanted))
+                self._runtime.crawler.engine.crawl(request)
         except (InvalidUrl, TypeError, ValueError):
             return False
         return True
+
+
+def pushed_request(url: str, fields: Mapping[str, Any]) -> Request:
+    """That of a pushed seed, as scrapy-redis would make it: what is no part of a request is data of a form; and with
+    `headers` and `body`, which scrapy-redis does not know. Raises `TypeError` or `ValueError`.
+    """
+    given = {name: fields[name] for name in ("method", "meta", "headers", "body") if fields.get(name) is not None}
+    form = {name: value for name, value in fields.items() if name not in _OF_REQUEST}
+    if not form:
+        return Request(url, **given)
+    texts = {name: list(map(str, value)) if isinstance(value, list) else str(value) for name, value in form.items()}
+    return FormRequest(url, formdata=texts, **{"method": "GET", **given})

@@ -35,6 +35,11 @@ def own_class(settings: BaseSettings) -> type[BaseDupeFilter] | None:
             f"DUPEFILTER_CLASS is {path}, which filters nothing, and a crawl without a URL-seen test has no end: "
             "leave it out, and give requests that are to pass dont_filter=True"
         )
+    if path.startswith("scrapy_redis."):
+        raise OptionError(
+            f"DUPEFILTER_CLASS is {path}: leave it out, for the frontier tests what was seen, and does so over all "
+            "workers with SITECRAWL_CLUSTER=True"
+        )
     return None if path in {*_THE_FRONTIERS, _NONE} else found
 
 

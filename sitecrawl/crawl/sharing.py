@@ -8,7 +8,7 @@ from typing import Any, Final
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base.cores import usable_cores
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.configuration import secret, seen
 from sitecrawl.crawl.directories import only_looks
@@ -50,7 +50,6 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
         raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
     order_named(settings.get("SITECRAWL_ORDER"))
-    key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
     return ClusterOptions(
         redis=params,
         crawl=shared_name(settings, spider),
@@ -64,7 +63,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         max_depth=settings.getint("DEPTH_LIMIT"),
         limits=crawl_limits(settings),
         cache=settings.getint("SITECRAWL_SEEN_CACHE"),
-        seeds_key=key % {"name": spider},
+        seeds_key=seeds_key(settings, spider),
         watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
     )
 
@@ -107,10 +106,43 @@ def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
     named = secret(settings, "SITECRAWL_CLUSTER")
     if named in {"", "0", "False", "false"}:
         return None
-    given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
-    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    params = _redis_params(settings)
     if "://" in named:
         params["url"] = named
     elif named not in {"1", "True", "true"}:
         raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
     return params
+
+
+def _redis_params(settings: BaseSettings) -> dict[str, Any]:
+    """What scrapy-redis' settings say of a Redis."""
+    given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
+    return {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+
+
+def seeds_key(settings: BaseSettings, spider: str) -> str:
+    """Of the queue of seeds on Redis, as scrapy-redis calls it."""
+    return (settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls") % {"name": spider}
+
+
+def waiting_seeds(settings: BaseSettings, spider: str) -> str:
+    """What to set where seeds wait on the Redis of scrapy-redis' settings, and the crawl is not shared; empty where
+    none do, or nobody answers there.
+    """
+    params, key = _redis_params(settings), seeds_key(settings, spider)
+    if not params:
+        return ""
+    from redis import RedisError  # noqa: PLC0415 - it takes long to import
+
+    from sitecrawl.cluster.address import shown  # noqa: PLC0415 - beside it
+    from sitecrawl.cluster.connection import connect  # noqa: PLC0415 - which imports it
+
+    try:
+        with connect(params) as client:
+            waits = bool(client.exists(key))
+    except (RedisError, OptionError, StorageError):
+        return ""
+    return (
+        f"Seeds wait in {key} on Redis at {shown(params)}, and this crawl is not shared: set SITECRAWL_CLUSTER=True, "
+        "and every worker that is started so takes them; or -a seeds=... for a crawl of its own"
+    ) * waits

@@ -19,7 +19,7 @@ from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sharing import redis_of
+from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawl.sitemaps import Sitemaps
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
@@ -73,8 +73,14 @@ class SiteSpider(Spider):
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
         if crawler.settings.getbool("SITECRAWL_FTP"):
             kwargs.setdefault("ftp", "1")
-        arguments = cls.read_arguments(kwargs, has_queue=is_shared)
         _check_scheduler(crawler.settings)
+        try:
+            arguments = cls.read_arguments(kwargs, has_queue=is_shared)
+        except OptionError as error:
+            has_none = not kwargs.get("seeds") and not is_shared
+            if has_none and (remedy := waiting_seeds(crawler.settings, cls.name)):
+                raise OptionError(remedy) from error
+            raise
         for name, value in arguments.settings():
             crawler.settings.set(name, value, priority="spider")
         if arguments.job:
@@ -189,6 +195,11 @@ class SiteSpider(Spider):
 def _check_scheduler(settings: BaseSettings) -> None:
     """The links are in our frontier, and another scheduler would find nothing to do. Scrapy's default gives way."""
     if settings.getpriority("SCHEDULER") and not has_our_scheduler(settings):
+        if str(settings["SCHEDULER"]).startswith("scrapy_redis."):
+            raise OptionError(
+                f"SCHEDULER is {settings['SCHEDULER']}: leave it out with DUPEFILTER_CLASS and SCHEDULER_*, and set "
+                "SITECRAWL_CLUSTER=True, to share this crawl with other workers on the Redis of REDIS_URL"
+            )
         raise OptionError(
             f"SCHEDULER is {settings['SCHEDULER']}, and this spider's URLs are in sitecrawl's frontier: leave "
             "SCHEDULER out, or give the spider custom_settings = {'SCHEDULER': 'sitecrawl.scheduler.Scheduler'}"

@@ -15,6 +15,7 @@ from fleet import two_workers
 from localweb import Answer, LocalWeb, linked
 from redis_servers import Server
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 from waiting import until
 
 from sitecrawl.addon import SETTINGS
@@ -24,6 +25,9 @@ from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import sharing
+from sitecrawl.crawl.frontier_listener import pushed_request
+from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.spiders.generic import GenericSpider
 
 XML = {"Content-Type": "application/xml"}
 
@@ -43,6 +47,49 @@ class TestSettings:
         given = {**SETTINGS, "SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
         with pytest.raises(OptionError, match=why):
             sharing.cluster(Settings(given), "generic")
+
+
+class TestHabits:
+    """What users of scrapy-redis set is answered by one line, which says what to set here."""
+
+    def refused(self, **settings: str) -> str:
+        crawler = get_crawler(GenericSpider, {"ADDONS": {"sitecrawl.addon.Addon": 500}, **settings})
+        with pytest.raises(OptionError) as refused:
+            GenericSpider.from_crawler(crawler)
+        assert "\n" not in str(refused.value)
+        return str(refused.value)
+
+    def test_its_scheduler(self) -> None:
+        assert "SITECRAWL_CLUSTER=True" in self.refused(SCHEDULER="scrapy_redis.scheduler.Scheduler")
+
+    def test_its_filter(self) -> None:
+        with pytest.raises(OptionError, match="SITECRAWL_CLUSTER=True"):
+            own_class(Settings({"DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter"}))
+
+    def test_its_redis_alone(self, redis: Server) -> None:
+        """Where seeds wait they are named; where none do, or no Redis answers, there are none."""
+        assert "seeds is empty" in self.refused(REDIS_URL=redis.url)
+        assert "seeds is empty" in self.refused(REDIS_URL="redis://127.0.0.1:1/0")
+        with redis.client() as client:
+            client.rpush("generic:start_urls", "http://a.example/")
+        told = self.refused(REDIS_URL=redis.url)
+        assert "Seeds wait in generic:start_urls" in told
+        assert "SITECRAWL_CLUSTER=True" in told
+
+
+@pytest.mark.parametrize(
+    ("fields", "url", "body"),
+    [
+        ({"meta": {"k": 1}}, "http://a.example/", b""),
+        ({"method": "post", "body": "x"}, "http://a.example/", b"x"),
+        ({"method": "POST", "q": "x", "n": [1, 2]}, "http://a.example/", b"q=x&n=1&n=2"),
+        ({"q": 5}, "http://a.example/?q=5", b""),
+    ],
+)
+def test_a_seed_of_json(fields: dict[str, object], url: str, body: bytes) -> None:
+    """As scrapy-redis makes a request of it: what it does not know is data of a form."""
+    request = pushed_request("http://a.example/", fields)
+    assert (request.url, request.body, request.meta) == (url, body, fields.get("meta", {}))
 
 
 class TestJoining:

@@ -78,7 +78,7 @@ class TestSeeds:
         pages = {"/": linked("/a", "/b"), "/a": linked("/"), "/b": "b"}
         with LocalWeb(pages) as one, LocalWeb(pages) as two, redis.client() as client:
             client.rpush("generic:start_urls", one.root + "/", "no url")
-            worker = Worker(tmp_path / "w", "", redis.url, SITECRAWL_CLUSTER_WATCH=True)
+            worker = Worker(tmp_path / "w", "", redis.url, arguments=(), SITECRAWL_CLUSTER_WATCH=True)
             try:
                 until(lambda: {"/", "/a", "/b"} <= set(one.paths()), "the pages of the first seed")
                 client.rpush("generic:start_urls", json.dumps({"url": two.root + "/", "meta": {"from": "queue"}}))
