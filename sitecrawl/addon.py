@@ -36,6 +36,7 @@ from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_files import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
+from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
 from sitecrawl.seen.bloom_kinds import KINDS
@@ -109,6 +110,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_PARSE_PROCESSES": 0,
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_GC_THRESHOLD": 10_000,
+    "SITECRAWL_LOG_JSON": False,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_NO_PAGE_CODE": 4,
     "SITECRAWL_HELD_BACK_CODE": 5,
@@ -225,6 +227,7 @@ class Addon:
         mask_logs()
         _check_modules()
         check_settings(settings)
+        log_as_wanted(settings)
         for line in near_misses(settings, SETTINGS):
             logger.warning("%s", line)
         _check_proxies(settings)

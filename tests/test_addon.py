@@ -41,6 +41,9 @@ class Own(CrawlSpider):
     def item(self, response):
         yield {{"url": response.url}}
 
+class Bare(SiteSpider):
+    name = "bare"
+
 class Site(SiteSpider):
     name = "site"
     start_urls = ["{root}"]
@@ -96,6 +99,8 @@ def test_everything_turns_on(project: Path, web: LocalWeb, tmp_path: Path) -> No
         pytest.param(
             ("shell", "--nolog", "{root}/", "-c", "response.css('title::text').get()"), marks=pytest.mark.deep
         ),
+        ("parse", "--nolog", "--spider", "bare", "{root}/"),
+        ("shell", "--nolog", "--spider", "bare", "{root}/", "-c", "response.css('title::text').get()"),
         ("shell", "-L", "WARNING", "{root}/", "-c", "response.css('title::text').get()"),
         pytest.param(("check", "plain"), marks=pytest.mark.deep),
     ],
@@ -270,6 +275,8 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
     ("name", "value", "words"),
     [
         ("SITECRAWL_MAX_DELAYS", 1, "is SITECRAWL_MAX_DELAY meant?"),
+        ("SITECRAWL_DELAI", 1, "is SITECRAWL_DELAY_FACTOR meant?"),
+        ("SITECRAWL_FACTER", 1, "is SITECRAWL_DELAY_FACTOR meant?"),
         ("SITECRAWL_WZZZWZZZWZZZWZZZWZZZWZZZ", 1, "docs/settings.md"),
         ("SITECRAWL_MAX_DELAY", "abc", "SITECRAWL_MAX_DELAY is 'abc', and has to be a number from 0 on"),
         ("SITECRAWL_MAX_DELAY", "-5", "a number from 0 on"),

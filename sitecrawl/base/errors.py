@@ -38,5 +38,20 @@ class CrawlDirectoryInUse(StorageError):
 
 def meant(word: str, names: Collection[str]) -> str:
     """The end of a message on a `word` that is none of `names`: the nearest of them, if one is near."""
-    nearest = [name for name in names if word and name.startswith(word)] or get_close_matches(word, names, 1)
+    nearest = [name for name in names if word and name.startswith(word)] or _alike(word, names)
     return f": is {nearest[0]} meant?" if nearest else ""
+
+
+def _alike(word: str, names: Collection[str]) -> list[str]:
+    """The name that is most like `word`, if one is, or that begins or ends with something like it: many remember the
+    half of a long name. What all of them begin with says nothing.
+    """
+    head = f"{word.partition('_')[0]}_"
+    start = len(head) if all(name.startswith(head) for name in names) else 0
+    parts: dict[str, str] = {}
+    words = word.count("_", start) + 1
+    for name in names:
+        pieces = name[start:].split("_")
+        for part in (name[start:], "_".join(pieces[:words]), "_".join(pieces[-words:])):
+            parts.setdefault(part, name)
+    return [parts[part] for part in get_close_matches(word[start:], parts, 1)]

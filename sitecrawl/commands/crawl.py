@@ -34,8 +34,10 @@ from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
+from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
@@ -75,6 +77,7 @@ class Command(Versioned, ScrapyCrawl):
         if len(args) != 1:
             raise UsageError("Name one spider: scrapy crawl generic -a seeds=https://example.com")
         assert self.crawler_process
+        log_as_wanted(self.crawler_process.settings)
         try:
             crawler = crawler_of(self, args[0])
         except KeyError:
@@ -197,6 +200,8 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
         return None
     if wanted == 1 and (place is None or not had_redis(place)):
         return None
+    if given.get("seeds") == STANDARD_INPUT:
+        raise OptionError("seeds=- is read once, and each worker needs the seeds: write them to a file, seeds=@FILE")
     from sitecrawl.console.many_workers import ManyWorkers  # noqa: PLC0415 - Redis, which one process has none of
 
     check_settings(settings)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MAX_FILE_SIZE: Final = 256 << 20
 """Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
 
+STANDARD_INPUT: Final = "-"
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
 _NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
 """What is no host, for no top-level domain is called so."""
@@ -35,13 +38,16 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
 
     `text` is URLs or bare domains separated by commas or white space (a comma may stand in a URL); `@FILE`, or the
     path of an existing file: a text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or
-    not; or `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is left as it is. Raises `OptionError`,
+    not; `-`: the same on standard input; or `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is left
+    as it is. Raises `OptionError`,
     which names the seed that is wrong; or the file and the line, and not what stands there: a file that is given by
     mistake may hold a secret.
     """
     text = text.strip()
     if text.startswith(SCHEMES):
         return _from_redis(text, schemes)
+    if text == STANDARD_INPUT:
+        return _from_input(schemes)
     if text.startswith("@"):
         return _from_file(Path(text[1:]), schemes)
     if names_file(text):
@@ -109,15 +115,35 @@ def names_file(text: str) -> bool:
         return False
 
 
+def _from_input(schemes: Schemes) -> list[Url]:
+    if os.isatty(0):
+        raise OptionError("seeds=- reads the seeds from standard input: COMMAND | scrapy crawl ..., or < FILE")
+
+    def read() -> bytes:
+        with open(0, "rb", closefd=False) as file:
+            return _unpacked(file)
+
+    return _from_bytes(read, "standard input", schemes)
+
+
 def _from_file(path: Path, schemes: Schemes) -> list[Url]:
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return _unpacked(file)
+
+    return _from_bytes(read, str(path), schemes)
+
+
+def _from_bytes(read: Callable[[], bytes], name: str, schemes: Schemes) -> list[Url]:
+    """The seeds in what `read` gives; `name` is for messages."""
     try:
-        content = _content(path)
+        content = read()
     except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise OptionError(f"The file of seeds {path} cannot be read: {reason}") from error
-    seeds = _distinct(_entries(path, content), schemes)
+        raise OptionError(f"The file of seeds {name} cannot be read: {reason}") from error
+    seeds = _distinct(_entries(name, content), schemes)
     if not seeds:
-        raise OptionError(f"There is no URL in the file of seeds {path}")
+        raise OptionError(f"There is no URL in the file of seeds {name}")
     return seeds
 
 
@@ -167,24 +193,24 @@ def _entries_of(client: Redis | RedisCluster, key: str) -> Iterator[bytes | str]
             yield from batch
 
 
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        packed = file.peek(2).startswith(b"\x1f\x8b")
-        content = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_FILE_SIZE + 1)
+def _unpacked(file: BufferedReader) -> bytes:
+    """Raises `ValueError` for what is too large."""
+    packed = file.peek(2).startswith(b"\x1f\x8b")
+    content = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_FILE_SIZE + 1)
     if len(content) > MAX_FILE_SIZE:
         raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
     return content
 
 
-def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+def _entries(name: str, content: bytes) -> Iterator[tuple[str, str]]:
     """Pairs of what stands there and where it stands."""
     text = _text(content)
     if text.lstrip().startswith("<"):
-        yield from _locations(path, content.lstrip())
+        yield from _locations(name, content.lstrip())
         return
     for number, line in enumerate(text.splitlines(), 1):
         if (word := line.strip()) and not word.startswith("#"):
-            yield word, f"{path}, line {number}: "
+            yield word, f"{name}, line {number}: "
 
 
 def _text(content: bytes) -> str:
@@ -195,13 +221,13 @@ def _text(content: bytes) -> str:
     return charset.without_bom(content).decode(name, "replace")
 
 
-def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+def _locations(name: str, content: bytes) -> Iterator[tuple[str, str]]:
     for entry in read_sitemap(chunks_of(content), None, report := ParseReport()):
         if entry.is_sitemap:
-            raise OptionError(f"{path} is an index of sitemaps: give one of the sitemaps that it names")
-        yield entry.url.href, f"{path}: "
+            raise OptionError(f"{name} is an index of sitemaps: give one of the sitemaps that it names")
+        yield entry.url.href, f"{name}: "
     if report.wrong:
-        raise OptionError(f"The sitemap {path} lists {shortened(report.wrong)!r}, which is no http(s) URL")
+        raise OptionError(f"The sitemap {name} lists {shortened(report.wrong)!r}, which is no http(s) URL")
 
 
 def _distinct(entries: Iterable[tuple[str, str]], schemes: Schemes) -> list[Url]:

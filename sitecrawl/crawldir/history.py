@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgpack
@@ -25,6 +25,8 @@ FORMAT: Final = 1
 CAPACITY: Final = 720
 _SLACK: Final = 0.2
 """Seconds by which a point may come too soon: no timer is exact."""
+_PAUSE: Final = 3
+"""So many intervals without a point are a pause: a crawl that runs has a point in each, or in every second one."""
 
 
 class History:
@@ -61,10 +63,21 @@ class History:
         return self._points + ([self._latest] if self._latest is not None else [])
 
     def series(self) -> dict[str, list[float | None]]:
-        """The values of each column, and of `t`, the time; None where a value is not known."""
+        """The values of each column, and of `t`, the time; None where a value is not known, as in a pause: nobody is
+        to take two runs for one that went on between them.
+        """
         names = ("t", *self.columns)
-        rows = self.points()
+        rows = [*self._with_pauses()]
         return {name: [None if math.isnan(row[n]) else row[n] for row in rows] for n, name in enumerate(names)}
+
+    def _with_pauses(self) -> Iterator[tuple[float, ...]]:
+        """The points, and one without values where some are missing between two."""
+        before = math.inf
+        for row in self.points():
+            if row[0] - before > _PAUSE * self.interval:
+                yield ((before + row[0]) / 2, *(math.nan for _ in self.columns))
+            yield row
+            before = row[0]
 
     def last(self) -> dict[str, float]:
         """The last values that are known; empty before any."""

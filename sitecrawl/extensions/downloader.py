@@ -28,6 +28,7 @@ from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
+from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.frontier.host_terms import LiveTerms
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Downloader(ScrapyDownloader):
     """None where the frontier is not ours."""
 
     def __init__(self, crawler: Crawler) -> None:
+        log_as_wanted(crawler.settings)
         check()
         super().__init__(crawler)
         self.total_concurrency = min(self.total_concurrency, descriptors.for_connections())

@@ -75,7 +75,7 @@ class SiteSpider(Spider):
             kwargs.setdefault("ftp", "1")
         _check_scheduler(crawler.settings)
         try:
-            arguments = cls.read_arguments(kwargs, has_queue=is_shared)
+            arguments = cls.read_arguments(kwargs, has_queue=is_shared or only_looks())
         except OptionError as error:
             has_none = not kwargs.get("seeds") and not is_shared
             if has_none and (remedy := waiting_seeds(crawler.settings, cls.name)):
@@ -86,7 +86,9 @@ class SiteSpider(Spider):
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
-        if cls.extract is SiteSpider.extract:
+        if only_looks():
+            pass  # there is no feed, and the settings of a shell are frozen by now
+        elif cls.extract is SiteSpider.extract:
             name_fields(crawler.settings, PAGE_FIELDS)
         else:
             leave_pages_out(crawler.settings)

@@ -279,3 +279,25 @@ class TestRedis:
             with pytest.raises(OptionError, match=re.escape(words)) as raised:
                 read_seeds(address)
             assert "secret" not in str(raised.value)
+
+
+def through_standard_input(content: bytes) -> subprocess.CompletedProcess[str]:
+    """The seeds that a process of its own reads there."""
+    told = "from sitecrawl.crawl.seeds import read_seeds; print(*(url.href for url in read_seeds('-')))"
+    done = subprocess.run([sys.executable, "-c", told], input=content, capture_output=True, check=False)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input(pack):
+    """`-` takes what a file may have: addresses with comments, or a sitemap, gzipped or not."""
+    assert through_standard_input(pack(b"a.example\n# no\nhttp://b.example/x\n")).stdout.split() == [
+        "http://a.example/",
+        "http://b.example/x",
+    ]
+    assert through_standard_input(pack(SITEMAP.encode())).stdout.split() == FOUND
+
+
+def test_standard_input_without_urls():
+    """It is named, as a file would be."""
+    assert "There is no URL in the file of seeds standard input" in through_standard_input(b"# none\n").stderr

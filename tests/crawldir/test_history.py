@@ -55,6 +55,20 @@ class TestGrowth:
         assert history.series() == {"t": [1.0], "a": [1.0], "b": [None]}
         assert history.last() == {"a": 1.0}
 
+    @pytest.mark.parametrize("seconds", [5, 500])
+    def test_a_pause_is_a_gap(self, seconds: int) -> None:
+        """Between two runs no value is known, so that no line is drawn there; within one there is no gap."""
+        history = filled(seconds)
+        assert None not in history.series()["fetched"]
+        later = 1000.0 + 20 * seconds
+        history.add(later, {"fetched": 3.0 * seconds})
+        series = history.series()
+        assert series["fetched"].count(None) == 1
+        gap = series["fetched"].index(None)
+        times = [at for at in series["t"] if at is not None]
+        assert times == sorted(times)
+        assert (times[gap + 1], len(times)) == (later, len(history) + 1)
+
     def test_without_points(self) -> None:
         """Nothing has no last values."""
         assert (History(["a"]).last(), len(History(["a"]))) == ({}, 0)

@@ -71,8 +71,8 @@ def test_make_installs_nothing_else() -> None:
     installs = [line.partition(" pip ")[2] for line in said.splitlines() if " pip install " in line]
     assert installs == [
         "install --quiet --upgrade pip",
-        "install --quiet --require-hashes --requirement requirements/crawl.txt",
-        "install --quiet --no-deps --editable .",
+        "install --disable-pip-version-check --require-hashes --requirement requirements/crawl.txt",
+        "install --disable-pip-version-check --no-deps --editable .",
     ]
 
 

@@ -346,6 +346,14 @@ class TestDrawing:
         assert [point.split(",")[0] for point in points.split()] == ["388.7", "552.0"]
         assert (drawn.lines[0].last, [text for _, text in drawn.y_marks][-1]) == ("9", "10.0")
 
+    def test_a_pause(self) -> None:
+        """A crawl that rested between two runs has two lines, and no speed across."""
+        history = History(["fetched"])
+        for at in (0.0, 1.0, 2.0, 100.0, 101.0, 102.0):
+            history.add(at, {"fetched": at})
+        speed, urls = charts(history)
+        assert [len(line.points) for line in (*speed.lines, urls.lines[2])] == [2, 2]
+
     def test_nothing_to_draw(self) -> None:
         """One point is no line."""
         assert chart("t", [0.0], {"a": [1.0]}, str) is None
