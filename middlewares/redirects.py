@@ -99,6 +99,8 @@ class RedirectsMiddleware(RedirectMiddleware):
     ) -> Request:
         """With the very URL that `process_response` has found."""
         made = super()._build_redirect_request(source_request, response, url=url, **kwargs)
+        for condition in ("If-None-Match", "If-Modified-Since"):  # of what is stored of the other URL
+            made.headers.pop(condition, None)
         return verbatim(made, (response.headers["Location"] or b"").decode("ascii"))
 
     # Circles

@@ -41,7 +41,8 @@ from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
-from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 if TYPE_CHECKING:
     from sitecrawl.console.many_workers import ManyWorkers, Outcome
@@ -206,6 +207,8 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
 
     check_settings(settings)
     made = spider.from_crawler(crawler, **given)
+    if getattr(made, "arguments", SiteArguments()).again is not None:
+        raise OptionError(ONE_PROCESS)
     check_feeds(crawler.settings)
     besides = ["-a", "job="] if name and not is_file(given["job"]) else []
     directory = directories.directory(crawler.settings, spider.name, job)

@@ -23,7 +23,8 @@ from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
-from sitecrawl.export.fields import USUAL, Field, fields_named
+from sitecrawl.export.changes import changes
+from sitecrawl.export.fields import CHANGE, USUAL, Field, fields_named
 from sitecrawl.export.formats import WRITERS, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
@@ -49,7 +50,7 @@ class Command(ReadingCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        add_filters(parser, kind="page", since=f"; {_LAST}: the last export with --since {_LAST}")
+        add_filters(parser, since=f"; {_LAST}: what is new, changed, gone or moved since the last such export")
         parser.add_argument(
             "-o", "--output", metavar="FILE", default=_STDOUT, help="a file or a URL (default: -, stdout)"
         )
@@ -79,12 +80,13 @@ class Command(ReadingCommand):
 
     def _table(self, opts: argparse.Namespace, target: str) -> Written:
         form = _format(opts)
+        usual = USUAL if opts.since != _LAST else (*USUAL, CHANGE)
         try:
-            fields = fields_named(opts.fields) if opts.fields is not None else USUAL
+            fields = fields_named(opts.fields) if opts.fields is not None else usual
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
         goes_on = _goes_on(opts)
-        choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
+        choice = _choice(opts)
         with (
             self.pages(opts) as reader,
             self._frontier(opts, fields) as frontier,
@@ -95,7 +97,11 @@ class Command(ReadingCommand):
                 choice = replace(choice, spans=news.spans)
                 for name in news.began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
-            rows = Counted(page.row(fields) for page in pages.chosen(choice))
+            if news is None or opts.all or opts.kind is not None:
+                chosen = pages.chosen(choice)
+            else:
+                chosen = (change.page for change in changes(pages, news.spans, filter_of(opts)))
+            rows = Counted(page.row(fields) for page in chosen)
             _write(target, WRITERS[form](fields, rows))
             if not rows.number:
                 _say_nothing(reader, choice)
@@ -121,7 +127,7 @@ class Command(ReadingCommand):
         target = Path(name)
         if target.suffix not in {".parquet", ".arcs"}:
             raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
-        choice = Choice(filter_of(opts), limit=opts.limit)
+        choice = replace(_choice(opts), all=False)
         with self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
             found = graph.LinkGraph(pages.chosen(choice), room)
             if not found.nodes:
@@ -173,6 +179,11 @@ def _format(opts: argparse.Namespace) -> str:
     if form == "parquet" and opts.output == _STDOUT:
         raise UsageError("Parquet goes into a file: name one with -o", print_help=False)
     return str(form)
+
+
+def _choice(opts: argparse.Namespace) -> Choice:
+    """What is wanted: pages, where no kind is named."""
+    return Choice(replace(filter_of(opts), kind=opts.kind or "page"), all=opts.all, limit=opts.limit)
 
 
 def _goes_on(opts: argparse.Namespace) -> bool:

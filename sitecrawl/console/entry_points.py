@@ -37,6 +37,10 @@ class Later(ScrapyCommand):
         raise AssertionError("a command is asked for its syntax before it is run")
 
 
+class Changes(Later):
+    name = "changes"
+
+
 class CheckCrawl(Later):
     name = "check-crawl"
 

@@ -9,6 +9,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,7 @@ from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, 
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.ending import BY_ITSELF, ending, ending_of
+from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, ending, ending_of
 from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
@@ -244,6 +245,12 @@ class Progress:
             held_back_code=settings.getint("SITECRAWL_HELD_BACK_CODE"),
         )
 
+    def _round(self) -> Iterator[tuple[str, str]]:
+        """What the round has found, if this was one."""
+        found = getattr(getattr(self._crawler.spider, "recrawling", None), "round", None)
+        if found is not None:
+            yield f"round {found.number}"[:9], str(found)
+
     def _full_hosts(self) -> list[str]:
         return full_hosts(self._runtime.local) if self._runtime is not None else []
 
@@ -257,7 +264,7 @@ class Progress:
             traffic=traffic,
             hosts=self._errors.hosts,
             facts=[*self._full_hosts(), *self._facts.facts()],
-            report=list(getattr(self._crawler.spider, "report", tuple)()),
+            report=[*self._round(), *getattr(self._crawler.spider, "report", tuple)()],
         )
         if self._runtime is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
@@ -272,7 +279,11 @@ class Progress:
             seen=seen.figures() if self._seen else None,
             missed=seen.measured_error() if seen.exact is None else None,
         )
-        return _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
+        told = _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
+        has_done_nothing = reason == FINISHED and not traffic.responses and self._runtime.directory.resumed
+        if has_done_nothing and getattr(self._crawler.spider, "can_begin_again", False):
+            return replace(told, again=how_to_resume(self._runtime.job, self._runtime.path, ("again", "1")))
+        return told
 
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
@@ -301,12 +312,17 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     )
 
 
-def how_to_resume(job: str, path: Path) -> str | None:
-    """The command that goes on with the crawl in `path`; `job` is scrapyd's name for this run, if it is one."""
+def how_to_resume(job: str, path: Path, besides: tuple[str, str] | None = None) -> str | None:
+    """The command that goes on with the crawl in `path`; `job` is scrapyd's name for this run, if it is one.
+    `besides`: one more argument, and its value.
+    """
+    more = "=".join(besides or ())
     if not job:
-        return resume_command(sys.orig_argv, path)
+        command = resume_command(sys.orig_argv, path)
+        return f"{command} -a {more}" if command and more else command
     name = "jobid" if path.name == job else "job"
-    return f"schedule the spider again, with the same arguments and {name}={path.name}"
+    given = f"{name}={path.name}, and {more}" if more else f"{name}={path.name}"
+    return f"schedule the spider again, with the same arguments and {given}"
 
 
 def say_summary(told: Summary, *, wanted: bool) -> None:

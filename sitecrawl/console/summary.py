@@ -19,6 +19,7 @@ from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.seen.figures import SeenFigures
 
 WORST: Final = 5
@@ -63,6 +64,8 @@ class Summary:
     """Whether our commands are there to read it."""
     resume: str | None = None
     """The command that goes on; None where there is nothing to go on with."""
+    again: str | None = None
+    """The command that looks for what is new, of a crawl of which nothing was left; else None."""
     seen: SeenFigures | None = None
     """What the URL-seen test did in this run; None where nobody wants to know."""
     missed: float | None = None
@@ -98,6 +101,8 @@ class Summary:
 
     def first_line(self) -> str:
         """How it ended; of a crawl without a page, that it is one, and why."""
+        if self.again is not None:
+            return f"Nothing is left of this crawl. What is new since then: {printable(self.again, 100_000)}"
         if self.has_pages_fetched:
             return f"The crawl {printable(self.ending, 1000)}."
         if not self.causes:
@@ -162,6 +167,8 @@ class Summary:
     def _classes(self) -> Iterator[tuple[str, int | None, str]]:
         for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):
             some = Counter({str(status): n for status, n in self.traffic.statuses.items() if status // 100 == digit})
+            if unchanged := some.pop(str(NOT_MODIFIED), 0):
+                yield f"  {NOT_MODIFIED} unchanged", unchanged, "pages that are as they were, by their servers' word"
             if some:
                 yield f"  {digit}xx{meaning}", some.total(), _most(some) if digit > 3 else ""
 

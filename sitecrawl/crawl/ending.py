@@ -34,6 +34,7 @@ _ENDINGS: Final = {
     "dashboard": "was stopped by hand, from its dashboard",
     "no_browser": "stopped: the browser could not be started that renders pages, the log says why",
     "no_parser": "stopped: no process could be started that reads pages, the log says why",
+    "no_page_store": "stopped: again=1 compares pages with the page store, and this crawl has none",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "keyword_found": "stopped: the keyword is found",
     "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",

@@ -20,7 +20,6 @@ from scrapy.responsetypes import responsetypes
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, Limit
-from sitecrawl.isolation.content import DIGEST_SIZE, text_digest
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.isolation.pool import NoParser, Quarantined
@@ -28,6 +27,7 @@ from sitecrawl.page import budget
 from sitecrawl.page.beginning import is_markup
 from sitecrawl.page.items import Headers, PageItem, pairs
 from sitecrawl.page.links import PageOptions, read_page, unread_page
+from sitecrawl.page.text_digest import DIGEST_SIZE, text_digest
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,18 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.known import askable
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import pack_conditional
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.versions import Version, Versions
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.recrawl.schedule import MAX_VALIDATOR, MOST_FAILURES, Standing, Visits, visited
@@ -41,6 +46,11 @@ class Recrawling:
         self._crawler = crawler
         self._is_other = is_other
         self._store: RevisitStore | None = None
+        self._is_adopted = True
+        """Whether what an ordinary crawl has fetched has been looked through."""
+        self._under_way: dict[bytes, Version | None] = {}
+        """What is stored of those that an ordinary crawl had fetched, while they are asked for."""
+        self._pause = Cooperator(crawler).pause
         self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
         crawler.signals.connect(self._stay, signals.spider_idle)
         crawler.signals.connect(self._stop, signals.spider_closed)
@@ -53,7 +63,41 @@ class Recrawling:
         runtime.checkpoints.add(self._store)
         runtime.on_moved.append(self._store.reload)
         self._runtime.on_finish.append(self._finished)
+        self._versions = Versions(runtime.path)
+        if runtime.team is None:  # workers have other URLs whenever sites come and go
+            runtime.on_begin.append(self._begun)
+            self._is_adopted = False
+            deferred_from_coro(self._run())
         self._ticks.start(_TICK)
+
+    async def _run(self) -> None:
+        try:
+            await self._adopt()
+        except Stopping:
+            return
+        except StorageError as error:
+            self._runtime.checkpoints.fail(error)
+        self._is_adopted = True
+
+    async def _adopt(self) -> None:
+        """Plan visits of the pages that an ordinary crawl has fetched."""
+        assert self._store is not None
+        async for key, record in askable(self._runtime, self._pause):
+            known = self._store.get(key)
+            if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
+                continue
+            standing = self._standing(record)
+            if known is None:
+                known = _first_visit(record.fetched, standing)
+            self._store.plan(key, known, standing, record.fetched)
+            self._count("adopted")
+
+    def _begun(self, fetch: Fetch) -> None:
+        """Nothing is remembered of what an ordinary crawl has fetched: it is in the page store."""
+        assert self._store is not None
+        known = self._store.get(fetch.visit.key) if fetch.visit.again else None
+        if known is not None and not known.digest:
+            self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
@@ -81,18 +125,21 @@ class Recrawling:
 
     def _stay(self) -> None:
         # Also while all of them wait for hosts that are down; and others may have some for this worker.
-        if self._store is not None and (self._store.pages or self._runtime.team is not None):
+        is_waiting = self._store is not None and (self._store.pages or self._runtime.team is not None)
+        if is_waiting or not self._is_adopted:
             raise DontCloseSpider
 
     def _stop(self) -> None:
         if self._ticks.running:
             self._ticks.stop()
+            self._versions.close()
 
     # What came of it
 
     def _finished(self, fetch: Fetch) -> None:
         assert self._store is not None
         key = fetch.visit.key
+        version = self._under_way.pop(key, None)
         if self._is_other(key):
             return
         known = self._store.get(key)
@@ -101,19 +148,21 @@ class Recrawling:
             return
         page = fetch.page
         if page is not None and 200 <= page.status < 300 and not page.quarantined:
-            self._plan(key, record, self._after(known, page, record))
+            self._plan(key, record, self._after(known, page, record, version))
         elif known is not None and fetch.status == _NOT_MODIFIED:
             self._count("not_modified")
             self._plan(key, record, visited(known, time.time(), self._standing(record), digest=None))
         elif known is not None:
             self._fail(key, record, known)
 
-    def _after(self, known: Visits | None, page: PageItem, record: UrlRecord) -> Visits:
+    def _after(self, known: Visits | None, page: PageItem, record: UrlRecord, version: Version | None) -> Visits:
         """What is remembered of a page that came."""
         now, standing, digest = time.time(), self._standing(record), self._runtime.reading.text_digest(page)
         if known is None:
-            after = Visits(now, digest=digest, history=standing.history, credit=standing.history, at=standing.spent)
+            after = replace(_first_visit(now, standing), digest=digest)
         else:
+            if version is not None:
+                known = replace(known, digest=self._versions.text(version, self._runtime.reading))
             after = visited(known, now, standing, digest=digest)
             self._count("unchanged" if digest == known.digest else "changed")
         etag, modified = _validators(page.exchange)
@@ -138,6 +187,10 @@ class Recrawling:
 
     def _count(self, what: str) -> None:
         self._runtime.stats.inc_value(f"recrawl/{what}")
+
+
+def _first_visit(now: float, standing: Standing) -> Visits:
+    return Visits(now, history=standing.history, credit=standing.history, at=standing.spent)
 
 
 def _is_plain(fetch: Fetch) -> bool:

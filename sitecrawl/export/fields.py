@@ -19,6 +19,8 @@ class Field(NamedTuple):
     kind: Kind
 
 
+CHANGE: Final = Field("change", "text")
+"""What has become of it since the last export, `new`, `changed`, `gone` or `moved`: only where that is asked for."""
 FIELDS: Final = (
     Field("url", "text"),
     Field("final_url", "text"),
@@ -44,9 +46,10 @@ FIELDS: Final = (
     Field("warc_file", "text"),
     Field("warc_offset", "integer"),
     Field("links", "texts"),
+    CHANGE,
 )
 """All that there are, in the order in which they stand."""
-USUAL: Final = tuple(field for field in FIELDS if field.name != "links")
+USUAL: Final = tuple(field for field in FIELDS if field.name not in {"links", "change"})
 """Those of an export that names none."""
 
 

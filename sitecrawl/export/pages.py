@@ -77,6 +77,8 @@ class ExportedPage:
         self._reader = reader
         self.capture = capture
         self.first_fetched, self.last_fetched = times.first, times.last
+        self.change: str | None = None
+        """What has become of it, where that was asked for."""
 
     @cached_property
     def stored(self) -> StoredPage | None:
@@ -203,6 +205,7 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "warc_file": lambda page: page.warc_file,
     "warc_offset": lambda page: page.capture.warc_offset,
     "links": lambda page: page.links,
+    "change": lambda page: page.change,
 }
 
 
@@ -275,6 +278,11 @@ class Pages:
             if count == choice.limit:
                 return
             yield page
+
+    def page_of(self, reader: PageReader, capture: Capture) -> ExportedPage:
+        """What is known of one capture of a store."""
+        times = self._times([capture]).get((capture.url_key, capture.kind))
+        return ExportedPage(self, reader, capture, times or _Times(capture.fetched, capture.fetched, (0, 0)))
 
     def _of_store(self, number: int, choice: Choice) -> Iterator[ExportedPage]:
         reader = self.readers[number]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sitecrawl.isolation.content import DIGEST_SIZE
 from sitecrawl.isolation.facts import BadAnswer, Reading, reading_of
 from sitecrawl.isolation.pool import PoolOptions, WorkerPool
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
+from sitecrawl.page.text_digest import DIGEST_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Parsers(WorkerPool):
         )
 
     def text_digest(self, content_type: str, body: bytes) -> bytes:
-        """As `sitecrawl.isolation.content.text_digest`. Raises `Quarantined` and `NoParser`."""
+        """As `sitecrawl.page.text_digest.text_digest`. Raises `Quarantined` and `NoParser`."""
         return self._asked({"digest_of": content_type}, body, _digest)
 
     def _content(self, answer: dict[str, Any], given: bytes, sent: bytes, url: str) -> Content:

@@ -6,7 +6,7 @@ import codecs
 import gzip
 from typing import Any, Final
 
-from sitecrawl.isolation.content import read, text_digest
+from sitecrawl.isolation.content import read
 from sitecrawl.isolation.facts import facts_of
 from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.page import charset
@@ -15,6 +15,7 @@ from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
+from sitecrawl.page.text_digest import text_digest
 
 _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'
 

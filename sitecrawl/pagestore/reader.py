@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.faults import file_errors
@@ -26,6 +26,11 @@ _Values = Sequence[str | float] | Mapping[str, str | float]
 _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
 _COUNT_ONCE = "kind IN ('page', 'rendered', 'view') AND method = 'GET'"
+TELLS: Final = (
+    "method = 'GET' AND (kind IN ('page', 'redirect') AND status != 304 OR kind = 'error' AND status IN (404, 410))"
+)
+"""Of the captures of a URL those that say what stands there: a page, a redirect, or nothing. A server that fails or
+refuses says none of it, and 304 that it is as it was."""
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
 _SAME_TIME = 2e-6
@@ -106,6 +111,14 @@ class PageReader:
         """All captures of the URL with this canonical form, the newest first."""
         return self._with_keys([key])
 
+    def last_word(self, key: str) -> Capture | None:
+        """The newest capture that says what stands at the URL with this canonical form, if any does."""
+        return next(iter(self._select(f"url_key = ? AND {TELLS} ORDER BY id DESC LIMIT 1", [key])), None)
+
+    def headers_of(self, capture: Capture) -> Headers:
+        """Those of a stored response, without its body. Raises `CorruptFile` and `StorageError`."""
+        return record.message_of(self.stored_record(capture)).headers
+
     def beside(self, key: str, limit: int) -> list[Capture]:
         """The newest captures of at most `limit` URLs with the path of `key` and another query."""
         path = key.partition("?")[0]
@@ -158,6 +171,16 @@ class PageReader:
         terms, values = _where(wanted)
         ((number,),) = self.rows(f"SELECT count(*) FROM pages WHERE {terms}id > 0", values)  # noqa: S608 - only terms
         return int(number)
+
+    def last_before(self, time: float) -> int:
+        """The id of the newest capture that was fetched before a Unix time; 0 without one."""
+        ((last,),) = self.rows("SELECT coalesce(max(id), 0) FROM pages WHERE fetched < ?", (time,))
+        return int(last)
+
+    def telling(self, after: int, up_to: int, wanted: PageFilter) -> Iterator[Capture]:
+        """The captures of these ids that say what stands at their URLs, as far as they are wanted; oldest first."""
+        terms, values = _where(replace(wanted, after=after, up_to=up_to))
+        return self._walk(f"{TELLS} AND {terms}", values)
 
     def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
         """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""

@@ -4,7 +4,8 @@ The family `revisits` has a row a page, `P` and its fingerprint; an index by tim
 visit in milliseconds and the fingerprint; and one row `M` with the figures that the plans share. Memory holds the
 changes since the last checkpoint, whatever the number of pages.
 
-Invariant: a page with a next visit has one entry in the index, under that time; no other page has one.
+Invariants: a page with a next visit has one entry in the index, under that time; no other page has one. A page whose
+`interval` is 0 has no plan: rounds alone visit it (`sitecrawl.recrawl.rounds`).
 """
 
 from __future__ import annotations
@@ -64,20 +65,24 @@ class RevisitStore(Participant):
     def reload(self) -> None:
         """Count again what the figures sum up: the database has other pages than before."""
         rows = self._database.scan(FAMILY, _PAGE, next_prefix(_PAGE))
-        found = [Visits.unpack(data).interval for _, data in rows]
-        self.pages, self.planned = len(found), sum(1 / interval for interval in found if interval)
+        found = [interval for _, data in rows if (interval := Visits.unpack(data).interval)]
+        self.pages, self.planned = len(found), sum(1 / interval for interval in found)
         self._first = _DUE
 
     def get(self, key: bytes) -> Visits | None:
         data = self._rows.get(_PAGE + key)
         return None if data is None else Visits.unpack(data)
 
+    def keep(self, key: bytes, record: Visits) -> None:
+        """Remember a visit, and leave the plan of its page, if it has one, as it is."""
+        self._rows.put(_PAGE + key, record.pack())
+
     def plan(self, key: bytes, record: Visits, standing: Standing, now: float) -> None:
         """Set the next visit of a page that has just been visited, for the first time or again."""
         before = self.get(key)
-        if before is None:
+        if before is None or not before.interval:
             self.pages += 1
-        else:
+        if before is not None:
             self._forget(key, before)
         importance = schedule.worth(record, standing, self.pages)
         seconds = schedule.interval(record, importance, self.price, self._options)
@@ -124,7 +129,7 @@ class RevisitStore(Participant):
         """The page is not visited again."""
         if (record := self.get(key)) is not None:
             self._forget(key, record)
-            self.pages -= 1
+            self.pages -= record.interval > 0
             self._rows.delete(_PAGE + key)
 
     def _forget(self, key: bytes, record: Visits) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.order import LINKS, order_named
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.rendering.options import MODES
 from sitecrawl.urls.url import CRAWLED, Url
 
@@ -38,6 +41,8 @@ class SiteArguments:
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
     recrawl: bool = False
     """Go on when all is fetched: fetch pages again as they change."""
+    again: float | None = None
+    """One more round over what is known, as far as it was fetched before this Unix time; None for none."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
     render: str | None = None
@@ -84,6 +89,7 @@ class SiteArguments:
             named,
             _switch(given, "watch"),
             _switch(given, "recrawl"),
+            _again(given),
             _switch(given, "requisites"),
             _render(given),
             _switch(given, "screenshots"),
@@ -152,6 +158,21 @@ def _count(given: Mapping[str, Any], name: str) -> int | None:
     if number < 0:
         raise OptionError(f"{name} must be a whole number, 0 for no limit, and not {value!r}")
     return number
+
+
+def _again(given: Mapping[str, Any]) -> float | None:
+    value = str(given.get("again", "0"))
+    if value == "0":
+        return None
+    for other in ("recrawl", "watch"):
+        if _switch(given, other):
+            raise OptionError(f"again is one round and its end, and {other}=1 goes on: give one of them")
+    if value == "1":
+        return inf
+    try:
+        return parse_since(value, datetime.now(UTC))
+    except OptionError as error:
+        raise OptionError(f"again is 1, 0, or for what is older than that a time such as 1d: {error}") from error
 
 
 def _links(given: Mapping[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Spider
@@ -21,6 +22,7 @@ from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawl.sitemaps import Sitemaps
+from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
@@ -28,7 +30,13 @@ from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.urls.url import parse, shortened
 
 if TYPE_CHECKING:
+    from sitecrawl.crawl.again import Again
     from sitecrawl.crawl.revisits import Recrawling
+
+ONE_PROCESS = (
+    "again=1 is for crawls of one process: workers that share one fetch pages again with recrawl=1, which goes on "
+    "until it is stopped"
+)
 
 
 class SiteSpider(Spider):
@@ -53,11 +61,13 @@ class SiteSpider(Spider):
     """Those of `own_arguments` that are paths: in a job file they begin beside it."""
 
     arguments: SiteArguments
+    can_begin_again = True
+    """Whether it takes `again`."""
     stopped_patterns: frozenset[str] = frozenset()
     """Of `allow` and `deny`, those that took too long."""
     sitemaps: Sitemaps | None = None
     """What looks after sitemaps; None without, and before `start`."""
-    recrawling: Recrawling | None = None
+    recrawling: Recrawling | Again | None = None
     """What fetches pages again; None without."""
 
     @classmethod
@@ -81,6 +91,8 @@ class SiteSpider(Spider):
             if has_none and (remedy := waiting_seeds(crawler.settings, cls.name)):
                 raise OptionError(remedy) from error
             raise
+        if arguments.again is not None and is_shared:
+            raise OptionError(ONE_PROCESS)
         for name, value in arguments.settings():
             crawler.settings.set(name, value, priority="spider")
         if arguments.job:
@@ -98,10 +110,6 @@ class SiteSpider(Spider):
             arguments.scope.add_seed(seed)
         seconds = crawler.settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
         arguments.scope.limit_matches(seconds, spider.pattern_stopped)
-        if arguments.recrawl:
-            from sitecrawl.crawl.revisits import Recrawling  # noqa: PLC0415 - what few crawls do
-
-            spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
 
     @classmethod
@@ -113,15 +121,35 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         if is_closing(self.crawler):  # stopped before it began: the next run has the same seeds
             return
+        began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
-        if self.recrawling is not None:
-            self.recrawling.begin()
-        if self.arguments.gathers:
+        if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
             self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
+            self.sitemaps.revisit(before=began)
         nothing: tuple[Any, ...] = ()
         for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
             yield item
+
+    def _begin_again(self) -> float:
+        """Begin to fetch pages again, as the arguments have it, or as a round that was interrupted does. Gives when
+        the round began; 0 without one.
+        """
+        if self.arguments.recrawl:
+            from sitecrawl.crawl.revisits import Recrawling  # noqa: PLC0415 - what few crawls do
+
+            self.recrawling = recrawling = Recrawling(self.crawler, self.is_sitemap)
+            recrawling.begin()
+            return 0.0
+        older = self.arguments.again
+        if older is None and self.runtime.database.get("meta", ROUNDS) is None:
+            return 0.0
+        from sitecrawl.crawl.again import Again  # noqa: PLC0415 - as above
+
+        again = Again(self.crawler, self.is_sitemap, older=inf if older is None else older)
+        if began := again.begin(resume=older is None):
+            self.recrawling = again
+        return began
 
     def is_sitemap(self, key: bytes) -> bool:
         """Whether the URL with this fingerprint is a sitemap, which has its own visits."""

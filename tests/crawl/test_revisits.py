@@ -172,6 +172,24 @@ def test_a_form_is_not_asked_for_again(tmp_path: Path) -> None:
     assert methods["POST", "/form"] == 1
 
 
+def test_what_an_ordinary_crawl_has_fetched(tmp_path: Path) -> None:
+    """It is visited again: on condition that it has changed, with an ETag; else its text is compared."""
+    with LocalWeb(ChangingWeb(), conditional=True) as web:
+        words = ("crawl", "generic", "-a", f"seeds={web.root}/")
+        done = scrapy(*words, settings={**SETTINGS, "JOBDIR": tmp_path / "job"})
+        assert done.returncode == 0, done.stderr
+        first = len(web.hits)
+        asked = lambda: Counter(hit.path for hit in web.hits[first:])  # noqa: E731
+        process = start(web, log := tmp_path / "log")
+        until(lambda: asked().keys() >= {"/", "/still", "/news", "/etag", "/dated", "/gone"}, "a visit of each")
+        stop(process, log)
+        again = {hit.path: hit for hit in reversed(web.hits[first:])}
+    assert again["/etag"].headers["If-None-Match"] == '"one"'
+    stats = stats_of(log.read_text())
+    assert stats["recrawl/adopted"] == 6
+    assert stats["recrawl/unchanged"] >= 1  # what has another token in its markup alone
+
+
 def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
     """All visits wait for the host then, and none is planned: it goes on when the host is back."""
     down = threading.Event()

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
-from sitecrawl.isolation.content import read, text_digest
+from sitecrawl.isolation.content import read
 from sitecrawl.page.budget import Budget, elements_in, exceeded, text_within, within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import MARKUP
+from sitecrawl.page.text_digest import text_digest
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 

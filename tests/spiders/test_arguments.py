@@ -65,8 +65,8 @@ def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
         OptionError,
-        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, requisites, render, "
-        "screenshots, ftp, job, allow, deny",
+        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, again, requisites, "
+        "render, screenshots, ftp, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 

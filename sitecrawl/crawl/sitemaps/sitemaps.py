@@ -73,6 +73,14 @@ class Sitemaps:
         self.add(named)
         self._ticks.start(_TICK)
 
+    def revisit(self, *, before: float) -> None:
+        """Visit now what was last visited before a Unix time."""
+        for key, record in [*self.store.items()]:
+            if record.visited < before and schedule.is_watched(record):
+                record.next_visit = min(record.next_visit, time.time())
+                self.store.put(key, record)
+        self.tick()
+
     def add(self, urls: Iterable[Url]) -> None:
         """Visit the sitemaps, feeds or hub pages that a person names; what is known already, too."""
         for url in urls:

@@ -1,0 +1,276 @@
+"""One more round over a crawl that exists: what is known is asked for again, what is new is followed, and it ends.
+
+The known URLs go back into the frontier, each with a priority by how likely it is to have changed since it was
+fetched; from there on they are URLs like any other. What has been fetched since the round began is not asked for
+again. So nothing else has to be remembered: after a kill the next start looks through the records once more, and
+queues what is left. A whole second is let pass before the first record is looked at, for records have their times in
+whole seconds.
+
+Politeness and order are the frontier's. What it holds back as traps, or has joined with other forms, is not visited.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from math import exp
+from typing import Final, NamedTuple
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.known import askable
+from sitecrawl.crawl.privates import stop, wake
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.versions import Version, Versions
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.meta import ROUNDS
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.record import GONE, UrlRecord
+from sitecrawl.frontier.trap_state import TrapState
+from sitecrawl.page.items import PageItem
+from sitecrawl.pagestore.record import NOT_MODIFIED, base32
+from sitecrawl.recrawl.rounds import Round, pack_rounds, read_rounds
+from sitecrawl.recrawl.schedule import MOST_FAILURES, Standing, Visits, rate, visited
+from sitecrawl.recrawl.store import RevisitStore
+
+logger = logging.getLogger(__name__)
+
+NO_STORE: Final = "no_page_store"
+"""The reason with which a crawl ends that has nothing to compare its pages with."""
+_PLACES: Final = 998
+"""Priorities between that of sitemaps and that of links."""
+_UNKNOWN: Final = 0.5
+"""How likely a page is to have changed of which one version is known: as likely as not."""
+
+
+class Again(Participant):
+    """See the module. `is_other`: URLs that someone else asks for again, by their keys, such as sitemaps. What was
+    fetched at or after the Unix time `older` is left as it is.
+    """
+
+    def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool], *, older: float = math.inf) -> None:
+        self._crawler = crawler
+        self._is_other = is_other
+        self._older = older
+        self._rounds: list[Round] = []
+        self._is_scanned = True
+        self._pause = Cooperator(crawler).pause
+        self._fresh: set[bytes] = set()
+        """What has been fetched in this run, until the records are looked through: it may be before the second."""
+        self._under_way: dict[bytes, Version | None] = {}
+        """What is stored of those that are asked for again."""
+
+    @property
+    def round(self) -> Round | None:
+        """The one that goes on, or has just ended; None in a crawl of which nothing was known."""
+        return self._rounds[-1] if self._rounds else None
+
+    def begin(self, *, resume: bool = False) -> float:
+        """Go on with the round that was begun, or begin one, if anything is known and it is not only to `resume`.
+
+        Gives the time at which it began; 0 without one. The frontier has to be one that is all here.
+        """
+        self._runtime = runtime = Runtime.of(self._crawler)
+        if runtime.store is None:
+            stop(self._crawler, NO_STORE)
+            return 0.0
+        rounds = read_rounds(runtime.database)
+        is_open = bool(rounds) and rounds[-1].is_open
+        if not is_open and (resume or not runtime.frontier.counts.known):
+            return 0.0
+        self._rounds = rounds
+        if not is_open:
+            rounds.append(self._new_round())
+        self._versions = Versions(runtime.path)
+        self._store = RevisitStore(runtime.database, configuration.recrawl(self._crawler.settings))
+        runtime.checkpoints.add(self._store)
+        runtime.checkpoints.add(self)
+        runtime.on_begin.append(self._begun)
+        runtime.on_finish.append(self._finished)
+        self._is_scanned = False
+        self._crawler.signals.connect(self._stay, signals.spider_idle)
+        self._crawler.signals.connect(self._close, signals.spider_closed)
+        deferred_from_coro(self._run())
+        words = "goes on" if is_open else "begins"
+        logger.info("Round %d %s: what was fetched before it is asked for again", rounds[-1].number, words)
+        return rounds[-1].began
+
+    def _new_round(self) -> Round:
+        frontier, store = self._runtime.frontier, self._runtime.store
+        assert store is not None
+        waits = frontier.waiting > frontier.held + frontier.joined + frontier.silent
+        number = self._rounds[-1].number + 1 if self._rounds else 1
+        return Round(number, math.floor(time.time()) + 1.0, row=store.last_id, is_first=waits)
+
+    # What is asked for
+
+    async def _run(self) -> None:
+        assert self.round is not None
+        try:
+            await self._wait(self.round.began - time.time())
+            await self._scan()
+        except Stopping:
+            return
+        except StorageError as error:
+            self._runtime.checkpoints.fail(error)
+        self._is_scanned = True
+        self._fresh.clear()
+        wake(self._crawler)
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            turn: Deferred[None] = Deferred()
+            call_later(seconds, turn.callback, None)
+            await maybe_deferred_to_future(turn)
+        await self._pause()
+
+    async def _scan(self) -> None:
+        async for key, record in askable(self._runtime, self._pause):
+            if self._is_due(key, record):
+                chance = _chance(self._store.get(key), time.time())
+                self._runtime.frontier.again(key, priority=self._priority(chance))
+                wake(self._crawler)
+
+    def _is_due(self, key: bytes, record: UrlRecord) -> bool:
+        assert self.round is not None
+        if record.fetched >= min(self.round.began, self._older) or key in self._fresh or self._is_other(key):
+            return False
+        known = self._store.get(key) if record.status in GONE else None
+        return (known is None or known.failures < MOST_FAILURES) and not self._is_held(record)
+
+    def _is_held(self, record: UrlRecord) -> bool:
+        host = self._runtime.local.url_states.host_of(record)
+        section = host.sections.get(record.section)
+        return _holds(host.trap) or (section is not None and _holds(section.trap))
+
+    def _priority(self, chance: float) -> int:
+        """Behind what has never been fetched; before it, where that has waited since the last round."""
+        assert self.round is not None
+        return (1 if self.round.is_first else -1 - _PLACES) + round(chance * _PLACES)
+
+    # What comes
+
+    def _begun(self, fetch: Fetch) -> None:
+        if not fetch.visit.again or fetch.visit.is_requisite or self._is_other(fetch.visit.key):
+            return
+        self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
+
+    def receive(self, response: Response) -> bool:
+        """Whether the response says that its page has not changed: there is nothing to be read off it."""
+        fetch = self._runtime.fetch_of(response.request)
+        if fetch is not None and fetch.visit.key in self._under_way:
+            if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
+                fetch.worth_it()
+            return response.status == NOT_MODIFIED
+        return False
+
+    def _finished(self, fetch: Fetch) -> None:
+        assert self.round is not None
+        if self._is_other(fetch.visit.key):
+            return
+        self.round.ended = 0.0
+        if not self._is_scanned:
+            self._fresh.add(fetch.visit.key)
+        if not fetch.visit.again:
+            self.round.new += _is_page(fetch.page)
+        elif fetch.visit.key in self._under_way:
+            self._compare(fetch, self._under_way.pop(fetch.visit.key))
+
+    def _compare(self, fetch: Fetch, before: Version | None) -> None:
+        """Count what has become of a URL, and learn from it how often its page changes."""
+        assert self.round is not None
+        key, record = fetch.visit.key, self._runtime.frontier.urls.get(fetch.visit.key)
+        if record is None:
+            return
+        outcome = self._outcome_of(fetch, before)
+        self.round.asked += 1
+        setattr(self.round, outcome.what, getattr(self.round, outcome.what) + 1)
+        now, standing = time.time(), self._standing(record)
+        known = self._store.get(key) or Visits(
+            before.capture.fetched if before is not None else now,
+            history=standing.history, credit=standing.history, at=standing.spent,
+        )  # fmt: skip
+        if outcome.what in {"failed", "gone", "moved"} or fetch.status in GONE:
+            self._store.keep(key, replace(known, failures=known.failures + 1))
+        elif outcome.what == "new":
+            self._store.keep(key, replace(known, visited=now, digest=b"", failures=0))
+        else:
+            digest = outcome.digest if outcome.what == "changed" else None
+            after = visited(known, now, standing, digest=digest)
+            self._store.keep(key, replace(after, digest=outcome.digest or after.digest))
+
+    def _outcome_of(self, fetch: Fetch, before: Version | None) -> _Outcome:
+        was_page = before is not None and before.is_page
+        if _is_page(fetch.page):
+            assert fetch.page is not None
+            return self._look_at(fetch.page, before) if was_page and before is not None else _Outcome("new")
+        if fetch.status == NOT_MODIFIED:
+            return _Outcome("unchanged")
+        if fetch.status in GONE:
+            return _Outcome("gone" if was_page else "unchanged")
+        if fetch.is_redirect:
+            return _Outcome("moved" if was_page else "unchanged")
+        return _Outcome("failed")
+
+    def _look_at(self, page: PageItem, before: Version) -> _Outcome:
+        """Has a page that came changed? Of one that a browser has rendered what came says nothing."""
+        exchange, reading = page.exchange, self._runtime.reading
+        if exchange is not None and page.sent is None and base32(exchange.sha1) == before.capture.digest:
+            return _Outcome("unchanged")
+        known, digest = self._store.get(page.key), reading.text_digest(page)
+        old = known.digest if known is not None and known.digest else self._versions.text(before, reading)
+        return _Outcome("unchanged" if digest == old else "changed", digest)
+
+    def _standing(self, record: UrlRecord) -> Standing:
+        ledger = self._runtime.local.link_credit.ledger
+        return Standing(record.history, ledger.spent, float(ledger.total))
+
+    # The end
+
+    def _stay(self) -> None:
+        assert self.round is not None
+        if not self._is_scanned:
+            raise DontCloseSpider
+        if self._runtime.frontier.is_finished():
+            self._runtime.finish_handled()
+            self.round.ended = float(math.floor(time.time()))
+
+    def _close(self) -> None:
+        self._versions.close()
+
+    def prepare(self, batch: Batch) -> None:
+        batch.put("meta", ROUNDS, pack_rounds(self._rounds))
+
+
+class _Outcome(NamedTuple):
+    what: str
+    """The field of `Round` that counts it."""
+    digest: bytes = b""
+    """Of the page's text, if it was taken."""
+
+
+def _is_page(page: PageItem | None) -> bool:
+    return page is not None and 200 <= page.status < 300 and not page.quarantined
+
+
+def _holds(trap: TrapState) -> bool:
+    return trap.demoted and not trap.is_full
+
+
+def _chance(known: Visits | None, now: float) -> float:
+    """How likely a page has changed since it was visited: it does so at random (`recrawl.schedule`)."""
+    changes = rate(known) if known is not None else 0.0
+    return 1 - exp(-changes * max(0.0, now - known.visited)) if changes and known is not None else _UNKNOWN

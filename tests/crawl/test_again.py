@@ -1,0 +1,274 @@
+"""A finished crawl is gone through once more, on a site that has changed."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import forks
+import pytest
+from crawling import crawl, environment, scrapy, states_of, with_settings
+from localweb import Answer, LocalWeb, Page, linked
+from waiting import PATIENCE, until
+
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.record import UrlState
+from sitecrawl.pagestore import PageReader
+from sitecrawl.recrawl.rounds import Round, read_rounds
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+HTML = {"Content-Type": "text/html"}
+
+
+def page(text: str, **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(f"<title>{text}</title><p>{text}".encode(), headers=HTML | named)
+
+
+def first_night() -> dict[str, Page]:
+    names = ("etag", "dated", "token", "edited", "falls", "goes", "moves", "led", "none")
+    return {
+        "/": linked(*(f"/{name}" for name in names)),
+        "/etag": page("etag", ETag='"1"'),
+        "/dated": page("dated", Last_Modified="Mon, 23 Nov 2026 10:00:00 GMT"),
+        "/token": "<p>token</p><!-- 1 -->",
+        "/edited": page("as it was", ETag='"1"'),
+        "/falls": page("falls"),
+        "/goes": page("goes", ETag='"1"'),
+        "/moves": page("moves"),
+        "/led": Answer(status=302, headers={"Location": "/etag"}),
+    }
+
+
+def second_night() -> dict[str, Page]:
+    return first_night() | {
+        "/": linked("/etag", "/new"),
+        "/new": page("new"),
+        "/token": "<p>token</p><!-- 2 -->",
+        "/edited": page("as it is", ETag='"2"'),
+        "/falls": Answer(status=503),
+        "/goes": Answer(status=410),
+        "/moves": Answer(status=301, headers={"Location": "/moved"}),
+        "/moved": page("moves"),
+    }
+
+
+def rounds_of(job: Path) -> list[Round]:
+    with closing(Database(job / "db", hash_name=HASH_NAME, read_only=True)) as database:
+        return read_rounds(database)
+
+
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalWeb, Path, str]]:
+    """A crawl, and a round over it: the web with the requests of the round, the crawl, the last words."""
+    job = tmp_path_factory.mktemp("again") / "job"
+    with LocalWeb(first_night(), conditional=True) as web:
+        assert crawl(web.root, job, RETRY_ENABLED=False).returncode == 0
+        web.pages = second_night()
+        web.hits.clear()
+        done = crawl(web.root, job, RETRY_ENABLED=False, again=1)
+        assert done.returncode == 0, done.stderr
+        yield web, job, done.stderr
+
+
+def test_what_it_finds(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """New, changed, gone and moved pages are counted, and told at the end. What no reader sees is no change."""
+    _, job, said = two_nights
+    (found,) = rounds_of(job)
+    counts = {"new": 2, "changed": 2, "gone": 1, "moved": 1, "failed": 1, "unchanged": 5}
+    assert {name: getattr(found, name) for name in counts} == counts
+    assert found.asked == 10
+    assert "2 new, 2 changed, 1 gone, 1 moved of 10 known URLs; 1 without an answer of use" in said
+    assert not found.is_open
+
+
+def test_each_is_asked_for_once(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """All that was known, and what is new."""
+    web, job, _ = two_nights
+    assert Counter(web.paths()) == Counter([*first_night(), "/none", "/new", "/moved"])
+    assert set(states_of(job).values()) == {UrlState.FETCHED}
+
+
+def test_conditions(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """What came with an ETag or a date is asked for on condition that it has changed, and nothing else; where a
+    redirect leads, the conditions of its URL do not go.
+    """
+    web, job, _ = two_nights
+    asked = {hit.path: (hit.headers.get("If-None-Match"), hit.headers.get("If-Modified-Since")) for hit in web.hits}
+    assert asked["/etag"] == ('"1"', None)
+    assert asked["/dated"] == (None, "Mon, 23 Nov 2026 10:00:00 GMT")
+    assert {asked[path] for path in ("/", "/token", "/new", "/moved", "/led")} == {(None, None)}
+    with PageReader(job) as reader:
+        (last,) = reader.find(f"{web.root}/etag")
+        assert (last.kind, reader.read(last).body) == ("page", first_night()["/etag"].body)  # type: ignore[union-attr]
+
+
+def test_it_is_sound(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """Frontier, index and files agree."""
+    checked = scrapy("check-crawl", str(two_nights[1]))
+    assert checked.returncode == 0, checked.stdout
+
+
+def listed(job: Path, *options: str) -> str:
+    done = scrapy("changes", "-d", str(job), *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_changes(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """`scrapy changes` lists what the round has counted, and with `--diff` what was said before."""
+    web, job, _ = two_nights
+    rows = [json.loads(line) for line in listed(job, "--format", "jsonl", "--diff", "--round", "1").splitlines()]
+    found = {row["url"].removeprefix(web.root): row["change"] for row in rows}
+    assert found == {
+        "/": "changed", "/edited": "changed", "/new": "new", "/moved": "new", "/goes": "gone", "/moves": "moved",
+    }  # fmt: skip
+    by_path = {row["url"].removeprefix(web.root): row for row in rows}
+    assert by_path["/moves"]["to"] == f"{web.root}/moved"
+    assert "-as it was\n+as it is" in by_path["/edited"]["diff"]
+    assert set(listed(job, "--round", "1", "--format", "urls").split()) == {f"{web.root}{path}" for path in found}
+    assert listed(job, "--since", "2026-01-01", "--format", "urls")
+    assert "2 new, 2 changed, 1 gone, 1 moved" in listed(job, "--rounds")
+    assert scrapy("changes", "-d", str(job), "--round", "7").returncode == 1
+    assert scrapy("changes", "-d", str(job), "--round", "1", "--rounds").returncode == 2
+
+
+def test_exports_go_on(tmp_path: Path) -> None:
+    """`export --since last` has what has become of pages since the last one, and nothing of those that stay."""
+    job, file = tmp_path / "job", tmp_path / "new.jsonl"
+
+    def exported() -> dict[str, str]:
+        done = scrapy("export", "-d", str(job), "--since", "last", "-o", str(file))
+        assert done.returncode == 0, done.stderr
+        rows = map(json.loads, file.read_text().splitlines())
+        return {row["url"].removeprefix(web.root): row["change"] for row in rows}
+
+    with LocalWeb({"/": linked("/a", "/b", "/c"), "/a": page("a"), "/b": page("b"), "/c": page("c")}) as web:
+        crawl(web.root, job)
+        assert exported() == dict.fromkeys(("/", "/a", "/b", "/c"), "new")
+        web.pages = {"/": linked("/a", "/b", "/c", "/d"), "/a": page("a"), "/b": page("other"), "/d": page("d")}
+        crawl(web.root, job, again=1)
+        assert exported() == {"/": "changed", "/b": "changed", "/c": "gone", "/d": "new"}
+        assert exported() == {}
+
+
+def test_what_changed_before_goes_first(two_nights: tuple[LocalWeb, Path, str]) -> None:
+    """In the next round what has never been fetched goes first, then what has changed in the last one."""
+    web, job, _ = two_nights
+    web.pages = second_night() | {"/edited": page("as it is now", ETag='"3"')}
+    web.hits.clear()
+    done = crawl(f"{web.root},{web.root}/late", job, RETRY_ENABLED=False, again=1, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    assert done.returncode == 0, done.stderr
+    assert web.paths()[0] == "/late"
+    paths = [path for path in web.paths() if path not in {"/late", "/goes", "/none", "/moves", "/new", "/moved"}]
+    assert set(paths[:2]) == {"/", "/edited"}
+    first, second = rounds_of(job)
+    assert (first.number, second.number, second.changed, second.gone) == (1, 2, 1, 0)
+    assert second.asked == 12
+
+
+def test_without_a_crawl(tmp_path: Path) -> None:
+    """Where nothing is known it is an ordinary crawl, so that the same command is for every night."""
+    with LocalWeb({"/": linked("/a"), "/a": page("a")}) as web:
+        done = crawl(web.root, tmp_path / "job", again=1)
+        assert done.returncode == 0, done.stderr
+        assert web.paths() == ["/", "/a"]
+    assert not rounds_of(tmp_path / "job")
+
+
+def test_only_what_is_older(tmp_path: Path) -> None:
+    """With a time, what was fetched since then is left as it is."""
+    with LocalWeb({"/": linked("/a"), "/a": page("a")}) as web:
+        crawl(web.root, tmp_path / "job")
+        web.hits.clear()
+        done = crawl(web.root, tmp_path / "job", again="1d")
+        assert done.returncode == 0, done.stderr
+        assert web.paths() == []
+
+
+def test_a_plain_second_start(tmp_path: Path) -> None:
+    """One line says that nothing is left, and names the command that finds what is new."""
+    with LocalWeb({"/": linked()}) as web:
+        crawl(web.root, tmp_path / "job")
+        web.hits.clear()
+        done = crawl(web.root, tmp_path / "job")
+        assert web.paths() == []
+    said = [line for line in done.stderr.splitlines() if line.startswith("Nothing is left of this crawl")]
+    assert len(said) == 1
+    assert said[0].endswith("-a again=1")
+
+
+def test_sitemaps_go_first(tmp_path: Path) -> None:
+    """A story that no page links to is found by its sitemap, which is asked for before any page that is known."""
+
+    def site(*stories: str) -> dict[str, Page]:
+        urls = "".join(f"<url><loc>{{root}}{path}</loc></url>" for path in stories)
+        xml = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'.replace(
+            "{root}", web.root
+        )
+        sitemap = Answer(xml.encode(), headers={"Content-Type": "text/xml"})
+        return {"/": linked("/about"), "/about": page("a"), "/map.xml": sitemap} | {one: page(one) for one in stories}
+
+    with LocalWeb({}) as web:
+        web.pages = site("/one")
+        given = {"sitemaps": f"{web.root}/map.xml", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+        crawl(web.root, tmp_path / "job", **given)
+        web.pages = site("/one", "/two")
+        web.hits.clear()
+        done = crawl(web.root, tmp_path / "job", again=1, CONCURRENT_REQUESTS_PER_DOMAIN=1)  # it knows the sitemap
+        assert done.returncode == 0, done.stderr
+        assert web.paths()[:2] == ["/map.xml", "/two"]
+        assert Counter(web.paths()) == Counter(["/map.xml", "/two", "/", "/about", "/one"])
+
+
+def test_a_kill_in_the_middle(tmp_path: Path) -> None:
+    """The next start goes on with the round, also without `again`: each URL counts once, and none is left out."""
+    pages = 60
+    site: dict[str, Page] = {"/": linked(*(f"/{n}" for n in range(pages)))}
+    site |= {f"/{n}": page(f"page {n}", ETag='"1"') for n in range(pages)}
+    job, log = tmp_path / "job", tmp_path / "log"
+    with LocalWeb(site, conditional=True) as web:
+        crawl(web.root, job)
+        web.pages = site | {"/7": page("other", ETag='"2"'), "/8": Answer(status=404)}
+        web.hits.clear()
+        settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": job, "DOWNLOAD_DELAY": 0.05}
+        words = with_settings("crawl", "generic", "-a", f"seeds={web.root}", "-a", "again=1", settings=settings)
+        process = forks.start(words, environment(), log)
+        until(lambda: len(web.hits) > pages // 3 or process.poll() is not None, "a third of the round")
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+        before = set(web.paths())
+        done = crawl(web.root, job)
+        assert done.returncode == 0, done.stderr
+        assert set(web.paths()) == set(site)
+    assert before < set(site)
+    (found,) = rounds_of(job)
+    assert (found.asked, found.changed, found.gone, found.unchanged) == (pages + 1, 1, 1, pages - 1)
+    assert not found.is_open
+
+
+def test_an_unfinished_crawl(tmp_path: Path) -> None:
+    """Where much has never been fetched, what is known goes first: a limit of pages is that of the crawl."""
+    with LocalWeb({"/": linked(*(f"/{n}" for n in range(20)))} | {f"/{n}": page(f"{n}") for n in range(20)}) as web:
+        crawl(web.root, tmp_path / "job", max_pages=5)
+        known = set(web.paths())
+        web.hits.clear()
+        done = crawl(web.root, tmp_path / "job", max_pages=5, again=1)
+        assert done.returncode == 0, done.stderr
+        assert set(web.paths()) == known
+    (found,) = rounds_of(tmp_path / "job")
+    assert (found.is_first, found.asked, found.new) == (True, 5, 0)
+
+
+@pytest.mark.parametrize("setting", [{"SITECRAWL_WORKERS": 2}, {"SITECRAWL_CLUSTER": "redis://127.0.0.1:1"}])
+def test_many_workers(tmp_path: Path, setting: dict[str, object]) -> None:
+    """Workers that share a crawl are told what to do instead."""
+    done = crawl("http://127.0.0.1:1", tmp_path / "job", again=1, **setting)
+    assert done.returncode == 1
+    assert re.search(r"sitecrawl: again=1 is for crawls of one process.*recrawl=1", done.stderr)
+    assert not (tmp_path / "job").exists()
