@@ -65,6 +65,16 @@ class _Found(NamedTuple):
     id: int
 
 
+def spans_of(pages: Pages, span: tuple[int, int]) -> Spans:
+    """The same span of each store."""
+    return {name: span for name, _ in pages.stores}
+
+
+def spans_since(pages: Pages, since: float) -> Spans:
+    """What was fetched at a Unix time, or after it."""
+    return {name: (store.last_before(since), store.last_id) for name, store in pages.stores}
+
+
 def changes(pages: Pages, spans: Spans, wanted: PageFilter = _ALL) -> Iterator[Change]:
     """Those of `pages` whose newest captures are `wanted`; oldest first, as far as each store has them so."""
     found = (_of_store(pages, number, spans, wanted) for number in range(len(pages.readers)))

@@ -266,11 +266,6 @@ class Pages:
         self.cut += found is not None and found.is_cut
         return found
 
-    def page_of(self, capture: Capture) -> ExportedPage:
-        """`capture`, which one of the stores has, as it is known by itself."""
-        number, reader = next(one for one in enumerate(self.readers) if one[1].get(capture.id) == capture)
-        return ExportedPage(self, reader, capture, _Times(capture.fetched, capture.fetched, (number, capture.id)))
-
     def chosen(self, choice: Choice) -> Iterator[ExportedPage]:
         """Oldest first, as far as each store has them so; at most as many as are wanted."""
         found = (self._of_store(number, choice) for number in range(len(self.readers)))

@@ -7,7 +7,9 @@ is part of every checkpoint: a round that is killed goes on with the figures tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
 import msgpack
@@ -16,6 +18,7 @@ from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.pagestore.reader import LAST_ID
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 MOST: Final = 1_000
 """Rounds that are remembered: the last ones."""
@@ -68,6 +71,19 @@ def read_rounds(database: Database) -> list[Round]:
         return [] if data is None else [Round(**fields) for fields in msgpack.unpackb(data)]
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"The rounds of the crawl in {database.path} cannot be read: {error}") from error
+
+
+def rounds_in(directory: Path) -> list[Round]:
+    """Those of the crawl in `directory`, the oldest first. Raises `StorageError` where there was none."""
+    found: list[Round] = []
+    if (directory / "db").is_dir():
+        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+            found = read_rounds(database)
+    if not found:
+        raise StorageError(
+            f"{directory} has had no further round: begin one with -a again=1, or name a time with --since"
+        )
+    return found
 
 
 def span_of(rounds: Sequence[Round], number: int | None = None) -> tuple[int, int]:

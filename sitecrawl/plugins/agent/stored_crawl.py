@@ -14,13 +14,17 @@ from itertools import islice
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.console.change_rows import WITH_DIFFS
 from sitecrawl.console.hit_rows import HITS
 from sitecrawl.console.texts import pages_with_texts
+from sitecrawl.export.changes import changes, spans_of, spans_since
 from sitecrawl.export.formats import iso
 from sitecrawl.export.fulltext import SearchIndex
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.workers import Reader
+from sitecrawl.recrawl.rounds import rounds_in, span_of
 from sitecrawl.why.explain import why
 from sitecrawl.why.source import Source
 
@@ -67,7 +71,8 @@ class StoredCrawl:
             captures = reader.find(url)
             if not captures:
                 raise StorageError(f"{url} is not stored")
-            text = pages.page_of(captures[0]).text or ""
+            store = next(store for _, store in pages.stores if store.get(captures[0].id) == captures[0])
+            text = pages.page_of(store, captures[0]).text or ""
             end = offset + limit
             return {
                 **_row(captures[0]),
@@ -91,6 +96,18 @@ class StoredCrawl:
             rows = [_row(capture) for capture in islice(reader.pages(wanted), offset, offset + limit)]
         return {"pages": rows, "next": offset + limit if len(rows) == limit else None}
 
+    def changes(self, since: str = "", limit: int = 50) -> dict[str, Any]:
+        """List the pages that are new, changed (with a diff of the text), gone or moved: by the last round of the
+        crawl, or since a time such as 2026-11-21, 12h or 7d.
+        """
+        _check(limit)
+        with self._pages() as reader, pages_with_texts(reader) as pages:
+            if since:
+                spans = spans_since(pages, parse_since(since, datetime.now(UTC)))
+            else:
+                spans = spans_of(pages, span_of(rounds_in(reader.directory)))
+            return {"changes": [dict(WITH_DIFFS.facts(one)) for one in islice(changes(pages, spans), limit)]}
+
     def why(self, url: str) -> dict[str, Any]:
         """Say why a URL was fetched, waits, was left out, or is not known; with the evidence, and what would help."""
         with self._source() as source:
@@ -99,7 +116,13 @@ class StoredCrawl:
     @property
     def questions(self) -> Mapping[str, Callable[..., dict[str, Any]]]:
         """All of these, by name."""
-        return {"search": self.search, "page": self.page, "pages": self.pages, "why": self.why}
+        return {
+            "search": self.search,
+            "page": self.page,
+            "pages": self.pages,
+            "changes": self.changes,
+            "why": self.why,
+        }
 
 
 def _row(capture: Capture) -> dict[str, Any]:

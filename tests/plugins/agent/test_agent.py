@@ -69,7 +69,7 @@ def test_by_the_official_client(stored: tuple[Path, str]) -> None:
     async def story() -> None:
         async with Client(stdio_client(server)) as client:
             tools = (await client.list_tools()).tools
-            assert {tool.name for tool in tools} == {"search", "page", "pages", "why"}
+            assert {tool.name for tool in tools} == {"search", "page", "pages", "changes", "why"}
             assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 
             async def ask(name: str, **given: Any) -> Any:
@@ -84,6 +84,9 @@ def test_by_the_official_client(stored: tuple[Path, str]) -> None:
             assert page["next"] is None
             assert len((await ask("pages", status=200))["pages"]) == len(PAGES)
             assert (await ask("why", url=f"{root}/gone"))["verdict"] == "error"
+            found = await ask("changes", since="1d")
+            assert {row["url"] for row in found["changes"]} == {f"{root}{path}" for path in PAGES}
+            assert "no further round" in await ask("changes")
             assert "is not stored" in await ask("page", url=f"{root}/never")
             assert "no word to look for" in await ask("search", words="!")
 
