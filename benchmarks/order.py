@@ -3,9 +3,9 @@
     python benchmarks/order.py --edges graph.tsv.gz --mint 5,20
     python benchmarks/order.py --edges edges.tsv --urls urls.tsv --policies aopic-hosts,bfs
 
-Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without
-sections, nothing held back), `bfs`, `dfs`; and, when they are asked for, `cluster-4`, `cluster-16` and so on: so many
-workers with a part of the web each.
+Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (the order
+`aopic-published`, which fetches pages again and again), `bfs`, `dfs`; and, when they are asked for, `cluster-4`,
+`cluster-16` and so on: so many workers with a part of the web each.
 
 `--edges` has a link a line, source and target separated by a tab (`#` begins a comment; gzipped or not). `--urls` has
 `id<TAB>url<TAB>class` lines; pages of a class in `--good` are worth having, and all are without it. Without
@@ -31,8 +31,8 @@ from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import Aopic, Order, order_named
+from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import Link
 
@@ -40,12 +40,8 @@ POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
 TRAP = -1
-
-
-class Published(Aopic):
-    """AOPIC as it was published: the credit of pages alone decides."""
-
-    takes_turns = False
+AGAIN = -2
+"""What has been fetched before."""
 
 
 class Web:
@@ -110,7 +106,8 @@ class Replay:
     seconds: float = 0.0
     memory: int = 0
     order: list[int] = field(default_factory=list)
-    """Pages in the order in which they were fetched, -1 for trap pages."""
+    """Pages in the order in which they were fetched first, `TRAP` for trap pages, `AGAIN` for what came again."""
+    met: set[int] = field(default_factory=set)
     importance: dict[int, float] = field(default_factory=dict)
 
 
@@ -121,13 +118,8 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     if name == "cluster":
         shared = ClusterReplay(directory / policy, int(lambda_policy), web.urls.__getitem__, web.targets)
         return replay_shared(result, web, seeds, budget, shared)
-    traps = TrapOptions()
-    if policy == "published":
-        order: Order = Published()
-        lambda_policy, traps = "pages", TrapOptions(hold=False)
-    else:
-        order = order_named(name)
-    options = FrontierOptions(lambda_policy=lambda_policy or "hosts", traps=traps)
+    order = order_named("aopic-published" if policy == "published" else name)
+    options = FrontierOptions(lambda_policy=lambda_policy or "hosts", repeats=order.is_exact)
     ids: dict[bytes, int] = {}
     with replayed(directory / policy, order, options) as crawl:
         frontier = crawl.frontier
@@ -166,10 +158,12 @@ def replay_shared(result: Replay, web: Web, seeds: Sequence[int], budget: int, c
 
 
 def count(result: Replay, web: Web, page: int) -> None:
+    is_new = page not in result.met
+    result.met.add(page)
     result.fetched += 1
-    result.good += web.good[page]
+    result.good += is_new and web.good[page]
     result.traps += page >= web.size
-    result.order.append(page if page < web.size else TRAP)
+    result.order.append(TRAP if page >= web.size else page if is_new else AGAIN)
 
 
 def importances(frontier: DiskFrontier, ids: dict[bytes, int]) -> Iterator[tuple[int, float]]:
@@ -189,7 +183,7 @@ def trap_shares(result: Replay, web: Web) -> list[float | None]:
     good = traps = 0
     for fetched, page in enumerate(result.order, 1):
         traps += page == TRAP
-        good += page != TRAP and web.good[page]
+        good += page >= 0 and web.good[page]
         while len(shares) < len(wanted) and good >= wanted[len(shares)]:
             shares.append(traps / fetched)
     return shares + [None] * (len(wanted) - len(shares))
@@ -200,7 +194,7 @@ def mass(result: Replay, rank: Sequence[float]) -> list[float]:
     total, found = 0.0, []
     marks = [int(share * len(rank)) for share in MASS_AT]
     for fetched, page in enumerate(result.order, 1):
-        total += rank[page] if page != TRAP else 0.0
+        total += rank[page] if page >= 0 else 0.0
         if fetched in marks:
             found.append(total)
     return found
@@ -354,7 +348,7 @@ def picture(results: Sequence[tuple[Replay, Web]]) -> str:
         points = []
         good, step = 0, max(1, result.fetched // 400)
         for fetched, page in enumerate(result.order, 1):
-            good += page != TRAP and web.good[page]
+            good += page >= 0 and web.good[page]
             if fetched % step == 0 or fetched == result.fetched:
                 x = margin + (width - 20 - margin) * fetched / most
                 y = height - margin - (height - 1.5 * margin) * good / best

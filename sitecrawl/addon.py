@@ -39,7 +39,7 @@ from sitecrawl.credit.policies import POLICIES
 from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
-from sitecrawl.seen.bloom_kinds import KINDS
+from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
 
@@ -97,6 +97,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_CACHE_POLICY": "clock",
+    "SITECRAWL_SEEN_STATIC_FROM": "",
     "SITECRAWL_SEEN_EXACT": True,
     "SITECRAWL_WORKERS": "1",
     "SITECRAWL_CLUSTER": "",
@@ -287,6 +288,8 @@ def check_settings(settings: BaseSettings) -> None:
             raise OptionError(f"There is no setting {name}{hint}")
         if name in _CHOICES:
             _check_choice(name, settings.get(name))
+        elif name == "SITECRAWL_SEEN_BLOOM":
+            kind_named(str(settings.get(name)))
         elif not _is_of_use(settings, name):
             kind = _KINDS[type(SETTINGS[name])]
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
@@ -305,7 +308,6 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_RENDER": ("0", "1", "auto"),
     "SITECRAWL_PRESET": tuple(PRESETS),
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
-    "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
     "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),
     "SITECRAWL_VERIFY_TLS": tuple(Verify),
 }

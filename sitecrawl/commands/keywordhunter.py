@@ -42,7 +42,7 @@ Looks for KEYWORD in the text of START and of the pages that links lead to from 
 
 START       a URL; a missing scheme is http: localhost:8000/docs
 KEYWORD     at most 100 characters; case does not count, nor do tags and entities within it
-OUTPUT_DIR  a folder that gets every fetched page as a file
+OUTPUT_DIR  a folder that gets every fetched page as a file; nothing is saved if it is empty, or left out
 
 Exit code 0: it ran without error, whether it has found KEYWORD or not. 1: bad arguments, or START could not be read,
 or a page could not be kept. 130: interrupted.
@@ -85,9 +85,7 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     if not 2 <= len(given) <= 3:
         parser.error(f"START and KEYWORD are needed, and OUTPUT_DIR may follow; here are {len(given)} arguments")
     options.start, options.keyword, *others = given
-    options.output_dir = others[0] if others else None
-    if options.output_dir is not None and not options.output_dir.strip():
-        parser.error("OUTPUT_DIR is empty")
+    options.output_dir = others[0] if others and others[0].strip() else None
     for setting in options.settings:
         if "=" not in setting:
             parser.error(f"-s {setting}: write -s NAME=VALUE")

@@ -94,6 +94,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
         one_by_one=settings.getint("CONCURRENT_REQUESTS") == 1,
         links=settings.get("SITECRAWL_LINKS", default.links),
+        repeats=order(settings).is_exact,
         requisites=settings.getbool("SITECRAWL_REQUISITES"),
         learn_rules=settings.getbool("SITECRAWL_LEARN_RULES", default.learn_rules),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
@@ -331,6 +332,11 @@ def revealed(text: str, *, name: str) -> str:
     return secret_in(text[1:], name) if text.startswith("@") else text
 
 
+def static_from(settings: BaseSettings) -> str:
+    """The directory of the crawl whose most important URLs the seen test's cache is for; empty without one."""
+    return str(settings.get("SITECRAWL_SEEN_STATIC_FROM") or "")
+
+
 def seen(settings: BaseSettings) -> SeenOptions:
     """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
     default = SeenOptions()
@@ -339,6 +345,6 @@ def seen(settings: BaseSettings) -> SeenOptions:
         error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
         capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
         cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
-        policy=settings.get("SITECRAWL_SEEN_CACHE_POLICY", default.policy),
+        policy="static" if static_from(settings) else settings.get("SITECRAWL_SEEN_CACHE_POLICY", default.policy),
         exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
     )

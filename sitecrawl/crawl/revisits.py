@@ -62,7 +62,8 @@ class Recrawling:
         self._store = RevisitStore(runtime.database, options, lambda: runtime.share)
         runtime.checkpoints.add(self._store)
         runtime.on_moved.append(self._store.reload)
-        self._runtime.on_finish.append(self._finished)
+        runtime.on_finish.append(self._finished)
+        runtime.local.link_credit.ledger.comes_back = True
         self._versions = Versions(runtime.path)
         if runtime.team is None:  # workers have other URLs whenever sites come and go
             runtime.on_begin.append(self._begun)

@@ -12,7 +12,7 @@ Layout on disk: docs/formats/database.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -85,6 +85,7 @@ class DiskFrontier:
         self._politeness = politeness
         self._listener = listener
         self.terms = terms = terms or LiveTerms(politeness, max_pages=options.max_pages, max_depth=options.max_depth)
+        self._repeats = options.repeats
         self.has_requisites = options.requisites
         """Whether what pages are made of comes in, too."""
         self.fingerprint = fingerprint
@@ -103,11 +104,11 @@ class DiskFrontier:
             database,
             self.urls,
             self.hosts,
-            lambda: Ledger(policy_named(options.lambda_policy)),
+            lambda: Ledger(policy_named("pages" if order.is_exact else options.lambda_policy)),
             territory.has if territory is not None else None,
         )
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
-        holds = order.by_credit and not self.keeps_levels
+        holds = order.takes_turns and not self.keeps_levels
         traps = options.traps if holds else replace(options.traps, hold=False)
         learns = holds and options.learn_rules
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
@@ -193,7 +194,16 @@ class DiskFrontier:
         return self._intake.add(found, depth=depth, referrer=referrer)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
-        return self._intake.expand(visit, found, rest=rest)
+        new = self._intake.expand(visit, found, rest=rest)
+        if self._order.is_exact:  # not at the next checkpoint
+            self.link_credit.settle(self._arrived)
+        return new
+
+    def _arrived(self, records: Mapping[bytes, UrlRecord]) -> None:
+        """Credit has reached known URLs, and what is next of their hosts may be another."""
+        self.url_states.credited(records)
+        hosts = (self.hosts.get(key) for key in dict.fromkeys([record.host for record in records.values()]))
+        self._grown(host for host in hosts if host is not None)
 
     def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
         return self._intake.require(page, found, depth=depth, request=request)
@@ -230,7 +240,7 @@ class DiskFrontier:
         self.url_states.reopen(record, host)
         if record.flags & Flag.REQUISITE:
             self.url_states.become_page(key, record)
-        record.credit += self.link_credit.ledger.grant()
+        record.credit += self.link_credit.ledger.grant(self.counts.known)
         self.url_states.enter_again(key, record, host, priority=priority, request=request)
         self.dispatcher.ended(host)
         return True
@@ -365,6 +375,11 @@ class DiskFrontier:
             section = host.sections[record.section]
             section.remember(visit.key, good=good, text_hash=visit.text_hash)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
+        if self._repeats and state == UrlState.FETCHED and visit.request is None:
+            self.url_states.reopen(record, host)
+            self.url_states.enter_again(visit.key, record, host, priority=0, request=None)
+            self.dispatcher.repeats += 1
+            self._place([host])
         if self.terms.sheets:
             self.dispatcher.ended(host)
 

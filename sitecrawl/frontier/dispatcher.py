@@ -18,7 +18,7 @@ from sitecrawl.frontier.host_limits import HostLimits
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
-from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
+from sitecrawl.frontier.order import Order, class_credit, exact_credit, goes_first, level_of
 from sitecrawl.frontier.portfolio import Pick, Portfolio
 from sitecrawl.frontier.probes import Probes
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
@@ -99,6 +99,8 @@ class Dispatcher:
         """At which level they were put there."""
         self.wants_pages = True
         """Whether URLs may be handed out that are no requisites, as far as those know who have parts of the crawl."""
+        self.repeats = 0
+        """Fetches of this run whose pages wait again."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self._aside = 0
@@ -142,7 +144,11 @@ class Dispatcher:
     @property
     def is_full(self) -> bool:
         """Whether as many URLs have been fetched as are wanted."""
-        return 0 < self._terms.max_pages <= self._counts.fetched
+        return 0 < self._terms.max_pages <= self._fetched
+
+    @property
+    def _fetched(self) -> int:
+        return self._counts.fetched + self.repeats
 
     def _awaits_one(self) -> bool:
         """Whether one URL goes out after the other, and one is on its way."""
@@ -153,9 +159,9 @@ class Dispatcher:
         if not self.wants_pages or self.is_full:
             return True
         limit = self._terms.max_pages
-        if not 0 < limit <= self._counts.fetched + len(self._in_flight):
+        if not 0 < limit <= self._fetched + len(self._in_flight):
             return False
-        return limit <= self._counts.fetched + sum([not visit.is_requisite for visit in self._in_flight.values()])
+        return limit <= self._fetched + sum([not visit.is_requisite for visit in self._in_flight.values()])
 
     def _waiting_requisites(self) -> Iterator[Host]:
         """The hosts that answer of which requisites wait. To be asked when no more pages are wanted."""
@@ -282,9 +288,15 @@ class Dispatcher:
         return self._keeps_levels and not goes_first(entry) and self._counts.has_above(level_of(entry))
 
     def _pay(self, entry: bytes) -> None:
-        """The lambda page is fetched when it holds more than the page that would be."""
-        if self._order.by_credit and self._ledger.reserve > class_credit(entry):
-            self._ledger.pay()
+        """The lambda page is fetched when it holds more than what would be. What comes back has had its grant."""
+        ledger = self._ledger
+        if not self._order.by_credit:
+            return
+        holds = exact_credit(entry, ledger.policy.dividend) if self._order.is_exact else class_credit(entry)
+        if ledger.reserve > holds:
+            record = self._states.waiting(entry) if ledger.comes_back else None
+            if record is None or not record.flags & Flag.AGAIN:
+                ledger.pay(self._counts.queued, self._counts.known)
 
     def _is_free(self, host: Host, now: float) -> bool:
         """Whether a page of `host` may be asked for now."""

@@ -18,7 +18,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 
@@ -72,7 +72,11 @@ class LinkCredit:
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""
-        self.ledger.credit(record, amount, waits=record.waits())
+        self.ledger.credit(record, amount, waits=self._keeps(record))
+
+    def _keeps(self, record: UrlRecord) -> bool:
+        """Whether the page will be fetched, so that credit waits with it."""
+        return record.waits() or (self.ledger.comes_back and record.state == UrlState.FETCHED)
 
     def owe(self, known: Mapping[bytes, Link], tenth: int) -> None:
         """A page links to URLs that are known already, which get their credit at the checkpoint."""
@@ -86,7 +90,7 @@ class LinkCredit:
         owed = self._owed
         found = self.urls.get_many(list(owed))
         credited = {key: record for key, record in found.items() if record is not None}
-        self.ledger.credit_many([(record, owed[key], record.waits()) for key, record in credited.items()])
+        self.ledger.credit_many([(record, owed[key], self._keeps(record)) for key, record in credited.items()])
         self._count_received(credited)
         if len(credited) < len(found):  # requests that were forgotten when they were done
             self.ledger.lose(sum([owed[key] for key in found if key not in credited]))

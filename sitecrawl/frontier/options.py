@@ -62,5 +62,7 @@ class FrontierOptions:
     learn_rules: bool = True
     """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see
     `sitecrawl.frontier.forms`. Only where sections can be held back: in an order by credit without a depth limit."""
+    repeats: bool = False
+    """Whether a page that has been fetched waits again at once: the crawl ends with a limit only."""
     requisites: bool = False
     """Whether what pages are made of comes in, too."""

@@ -24,6 +24,8 @@ _RANK = struct.Struct(">IHHI")
 _FLOAT = struct.Struct(">d")
 _QUAD = struct.Struct(">Q")
 _LAST_PLACE = (1 << 48) - 1
+_CREDITS = 1 << 64
+"""What `AopicPublished` can tell apart, in steps of 2^16 units: credit without dividends, from -2^63 to 2^63."""
 _LAST_FLOAT = (1 << 64) - 1
 _MIDDLE = 1 << 31
 _LINK = _MIDDLE.to_bytes(4, "big")
@@ -53,6 +55,8 @@ class Facts(NamedTuple):
     """The spider's own: greater is better."""
     before: bytes = b""
     """The rank that it had, if it has been in the queue: the spider's score is in it."""
+    paid: int = 0
+    """What the lambda page has paid to every page that waits since the crawl began, in units of credit."""
 
 
 class Order(Protocol):
@@ -67,6 +71,8 @@ class Order(Protocol):
     """Hosts and sections take turns (`turns`), and ranks rule inside a section; else they rule over all."""
     newest_first: bool
     """What was queued last goes first."""
+    is_exact: bool
+    """By credit as it is, and not by classes; the lambda page pays all pages alike."""
 
     def rank(self, facts: Facts) -> bytes: ...
 
@@ -77,6 +83,7 @@ class _ByRank:
     by_credit = False
     takes_turns = False
     newest_first = False
+    is_exact = False
 
 
 class BreadthFirst(_ByRank):
@@ -129,6 +136,7 @@ class Aopic:
     by_credit = True
     takes_turns = True
     newest_first = False
+    is_exact = False
 
     def __init__(self, *, by_level: bool = False) -> None:
         self.by_level = by_level
@@ -137,6 +145,28 @@ class Aopic:
         level = facts.depth if self.by_level else 0
         place = (_TOP_CLASS - credit_class(facts.credit)) << 32 | facts.serial & 0xFFFFFFFF
         return _pack(facts.priority, level, place)
+
+
+class AopicPublished(_ByRank):
+    """AOPIC as it was published: the richest page of all that may be asked for, and any of those that are as rich.
+
+    What the lambda page pays, all that wait get alike: it changes no place, so places are told by credit without it.
+    Equal ranks are told apart by the fingerprint behind them, which is keyed with a random number of the crawl's.
+    """
+
+    name = "aopic-published"
+    by_level = False
+    by_credit = True
+    is_exact = True
+
+    def rank(self, facts: Facts) -> bytes:
+        ordered = min(max(facts.credit - facts.paid + (_CREDITS >> 1), 0), _CREDITS - 1)
+        return _pack(facts.priority, 0, _LAST_PLACE - (ordered >> 16))
+
+
+def exact_credit(entry: bytes, paid: int) -> int:
+    """What a page holds by its entry in the order `AopicPublished`, but for 2^16 units; `paid` as in `Facts`."""
+    return ((_LAST_PLACE - int.from_bytes(entry[6:12], "big")) << 16) - (_CREDITS >> 1) + paid
 
 
 LINKS: Final = ("auto", "first", "last")
@@ -202,6 +232,7 @@ def _pack(priority: int, level: int, place: int) -> bytes:
 
 ORDERS: Final[dict[str, Callable[[bool], Order]]] = {
     "aopic": lambda by_level: Aopic(by_level=by_level),
+    "aopic-published": lambda _: AopicPublished(),
     "best": lambda by_level: BestFirst(by_level=by_level),
     "bfs": lambda _: BreadthFirst(),
     "dfs": lambda _: DepthFirst(),

@@ -231,7 +231,8 @@ class UrlStates:
 
     def rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
         serial = self._counts.next_serial()
-        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank))
+        paid = self._link_credit.ledger.policy.dividend
+        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank, paid))
 
     def credited(self, records: Mapping[bytes, UrlRecord]) -> None:
         """Credit has reached known URLs: their places in the queue may have changed."""
@@ -246,7 +247,7 @@ class UrlStates:
             if dividend is None:  # the same for all of the host's, as long as nothing else happens
                 dividend = dividends[record.host] = ledger.policy.dividend_of(self.host_of(record))
             balance = ledger.balance_at(record, dividend)
-            if credit_class(balance) > class_of(record.rank):
+            if self._order.is_exact or credit_class(balance) > class_of(record.rank):
                 self._advance(key, record, balance)
 
     def _advance(self, key: bytes, record: UrlRecord, balance: int) -> None:
@@ -254,7 +255,8 @@ class UrlStates:
         host = self.host_of(record)
         section = host.sections[record.section]
         self._entries.delete(section.key + record.rank + key)
-        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance)
+        paid = self._link_credit.ledger.policy.dividend
+        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance, paid=paid)
         record.rank = self._order.rank(facts)
         self._entries.put(section.key + record.rank + key)
         section.queue.push(record.rank + key)
@@ -394,7 +396,7 @@ class UrlStates:
         """A URL that had come to its end without being asked for waits as it did."""
         self._counts.reach(record, record.state, -1)
         record.state = UrlState.QUEUED
-        record.credit += self._link_credit.ledger.grant()
+        record.credit += self._link_credit.ledger.grant(self._counts.known)
         self.enter_again(key, record, host, priority=priority_of(record.rank), request=request or None)
         return host
 

@@ -27,6 +27,7 @@ library hashes differently although its name stays the same.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +82,7 @@ class ScalableBloom:
         return capacity
 
     def _layer_capacity(self, number: int) -> int:
-        return int(self._capacity * GROWTH**number)
+        return int(self._capacity * GROWTH**number) if self._kind.grows else sys.maxsize
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         points = list(map(self._kind.point, keys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 import zlib
 from collections.abc import Iterable
 from hashlib import md5
@@ -30,6 +31,8 @@ class Kind(Protocol):
     """What the log calls such a filter."""
     is_alone: bool
     """Whether there is never an exact set behind it, so that its wrong yeses are lost pages."""
+    grows: bool
+    """Whether a full layer is followed by another one."""
 
     def point(self, key: bytes) -> Any:
         """The form of a 16-byte `key` that a layer takes."""
@@ -52,6 +55,7 @@ class PybloomLive:
     name = "pybloom-live"
     title = "Bloom filter pybloom-live"
     is_alone = False
+    grows = True
 
     def point(self, key: bytes) -> str:
         return key.hex()
@@ -81,6 +85,7 @@ class Rbloom:
     name = "rbloom"
     title = "Bloom filter rbloom"
     is_alone = False
+    grows = True
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(key, "big", signed=True)
@@ -134,17 +139,22 @@ class Md5:
     n keys in m bits are wrong about n/m of what they are asked, so a layer has capacity / error rate bits: its errors
     fall in proportion to its size, those of a Bloom filter exponentially. That is no filter for an exact set to stand
     behind, which a Bloom filter of a fortieth of its size does as well: whoever wants it wants to do without the set.
+    With `bits` there is one table of so many, whatever comes, as it was first described.
     """
 
-    name = "md5"
     title = "MD5 modulo n"
     is_alone = True
+
+    def __init__(self, bits: int = 0) -> None:
+        self._bits = bits
+        self.name = f"md5:{bits}" if bits else "md5"
+        self.grows = not bits
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")
 
     def layer(self, capacity: int, error_rate: float) -> Bitmap:
-        return Bitmap(math.ceil(capacity / error_rate))
+        return Bitmap(self._bits or math.ceil(capacity / error_rate))
 
     def fill(self, layer: Bitmap, points: Iterable[int]) -> None:
         for point in points:
@@ -160,6 +170,7 @@ class Md5:
         return Bitmap(int.from_bytes(data[:_BITS_BYTES], "big"), data[_BITS_BYTES:])
 
 
+_TABLE: Final = re.compile(r"md5:([1-9]\d{0,12})")
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom(), Md5())}
 
 
@@ -171,8 +182,12 @@ def kind_named(name: str) -> Kind:
     has_rbloom = importlib.util.find_spec("rbloom") is not None
     if name == "auto":
         name = Rbloom.name if has_rbloom else PybloomLive.name
+    if match := _TABLE.fullmatch(name):
+        return Md5(int(match[1]))
     if name not in KINDS:
-        raise OptionError(f"No filter is called {name!r}: use auto, {' or '.join(KINDS)}")
+        raise OptionError(
+            f"No filter is called {name!r}: use auto, {', '.join(KINDS)} or md5:N for a table of N bits"
+        )
     if name == Rbloom.name and not has_rbloom:
         raise OptionError(f"The Bloom filter rbloom is not installed: {how_to_install('fast')}")
     return KINDS[name]

@@ -75,34 +75,47 @@ class RandomCache(Cache):
 
 
 class StaticCache(Cache):
-    """Forgets nothing: what comes first stays.
+    """Forgets nothing: what comes first stays, and of `popular` whatever comes.
 
-    The study fills it with the most frequent URLs of the whole crawl, `known`, which nobody has before that. What a
-    crawl finds first are its seeds and their sites' navigation.
+    The study fills it with the most frequent URLs of the whole crawl, which an earlier one can tell. They have their
+    places from the start, and come in when they are met: a hit says that this crawl has seen the URL.
     """
 
-    __slots__ = ()
+    __slots__ = ("_popular", "_room")
 
     name = "STATIC"
     _held: set[bytes]
 
-    def __init__(self, capacity: int, known: Iterable[bytes] = ()) -> None:
+    def __init__(self, capacity: int, popular: Iterable[bytes] = ()) -> None:
         super().__init__(capacity)
-        self._held = set(islice(known, capacity))
+        self._held = set()
+        self._popular = frozenset(islice(popular, capacity))
+        self._room = capacity - len(self._popular)
+        """For others."""
 
     def touch(self, key: bytes) -> bool:
         known = key in self._held
-        if not known and len(self._held) < self.capacity:
+        if not known and key in self._popular:
             self._held.add(key)
+        elif not known and self._room:
+            self._held.add(key)
+            self._room -= 1
         return self._count(known=known)
+
+    def clear(self) -> None:
+        super().clear()
+        self._room = self.capacity - len(self._popular)
 
 
 CACHES: Final[dict[str, type[Cache]]] = {"clock": Clock, "lru": Lru, "random": RandomCache, "static": StaticCache}
 """By what the setting calls them."""
 
 
-def cache_of(policy: str, capacity: int) -> Cache:
-    """An empty cache. Raises `OptionError` for a policy that does not exist, or a capacity below 1."""
+def cache_of(policy: str, capacity: int, popular: Iterable[bytes] = ()) -> Cache:
+    """An empty cache, in which `popular` keys have places if it is static.
+
+    Raises `OptionError` for a policy that does not exist, or a capacity below 1.
+    """
     if policy not in CACHES:
         raise OptionError(f"No cache forgets by {policy!r}: use {', '.join(CACHES)}{meant(policy, CACHES)}")
-    return CACHES[policy](capacity)
+    return StaticCache(capacity, popular) if policy == "static" else CACHES[policy](capacity)

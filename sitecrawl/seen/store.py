@@ -50,6 +50,8 @@ class SeenOptions:
     """Entries of the cache (up to 260 bytes each)."""
     policy: str = "clock"
     """What the cache forgets first, one of `seen.policies.CACHES`."""
+    popular: tuple[bytes, ...] = ()
+    """Keys that have places in a static cache from the start."""
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
 
@@ -60,7 +62,7 @@ class SeenOptions:
 
     def new_cache(self) -> Cache:
         """Raises `OptionError`."""
-        return cache_of(self.policy, self.cache)
+        return cache_of(self.policy, self.cache, self.popular)
 
     def new_bloom(self) -> ScalableBloom:
         """Raises `OptionError`."""

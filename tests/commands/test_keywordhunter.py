@@ -85,6 +85,12 @@ def test_found_to_depth_5(web: LocalWeb, keyword: str, path: str, line: int) -> 
     assert output.splitlines()[1].startswith(f"line {line}: ")
 
 
+def test_an_empty_folder_is_none(web: LocalWeb, tmp_path: Path) -> None:
+    """With an empty OUTPUT_DIR nothing is saved."""
+    assert hunt(*FAST, web.root, "in a frame", "", cwd=tmp_path)[0] == 0
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.deep
 def test_not_found_beyond_depth_5(web: LocalWeb, tmp_path: Path) -> None:
     """A page of depth 6 is not fetched; not to find is no error; failed pages are told of, and kept as they came."""
@@ -101,7 +107,6 @@ def test_not_found_beyond_depth_5(web: LocalWeb, tmp_path: Path) -> None:
     [
         (("http://a.example/",), "START and KEYWORD are needed"),
         (("http://a.example/", "a", "b", "c"), "START and KEYWORD are needed"),
-        (("http://a.example/", "a", " "), "OUTPUT_DIR is empty"),
         (("-s", "x", "http://a.example/", "a"), "write -s NAME=VALUE"),
         (("--scope", "all", "http://a.example/", "a"), "invalid choice"),
         (("http://a.example/", ""), "keyword is empty"),

@@ -210,7 +210,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def rank(self, u):
         """What decides between the URLs of one host, but for credit and what a section is worth."""
         level = u.depth if self.by_level else 0
-        place = {"bfs": u.serial, "dfs": -u.serial, "best": -u.score, "aopic": 0}[self.bench.order]
+        place = {"bfs": u.serial, "dfs": -u.serial, "best": -u.score}.get(self.bench.order, 0)
         return -u.priority, level, place
 
     @rule()

@@ -87,7 +87,7 @@ def test_a_rank_can_be_read(url):
 
 def test_unknown_order():
     """An order that there is not names those that there are."""
-    with pytest.raises(OptionError, match="aopic, best, bfs, dfs"):
+    with pytest.raises(OptionError, match="aopic, aopic-published, best, bfs, dfs"):
         order_named("worst")
 
 

@@ -75,9 +75,11 @@ def test_lru_keeps_the_last_that_were_asked_for(keys: list[bytes], capacity: int
 
 
 def test_static_keeps_the_first() -> None:
-    """Once it is full nothing comes in, however often it is asked for; what it was given goes first."""
+    """Once it is full nothing comes in, however often it is asked for; what is popular has its place."""
     cache = StaticCache(2, [D])
-    assert [cache.touch(key) for key in (A, B, B, B, A, D)] == [False, False, False, False, True, True]
+    assert [cache.touch(key) for key in (A, B, B, A, D, D)] == [False, False, False, True, False, True]
+    cache.clear()
+    assert [cache.touch(key) for key in (B, B, D, D)] == [False, True, False, True]
 
 
 def test_a_policy_that_does_not_exist_is_refused() -> None:

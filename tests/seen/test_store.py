@@ -23,7 +23,10 @@ PROBABILISTIC = SeenOptions(capacity=100, cache=1, error_rate=1e-9, exact=False)
 MD5 = SeenOptions(bloom="md5", capacity=200, cache=1, error_rate=0.001)
 
 
-@pytest.fixture(params=[EXACT, PROBABILISTIC, MD5], ids=["exact", "probabilistic", "md5"])
+TABLE = replace(MD5, bloom="md5:100003")
+
+
+@pytest.fixture(params=[EXACT, PROBABILISTIC, MD5, TABLE], ids=["exact", "probabilistic", "md5", "table"])
 def options(request: pytest.FixtureRequest) -> SeenOptions:
     made: SeenOptions = request.param
     return made
