@@ -1,11 +1,15 @@
-"""The main text of pages: which library finds it, and what it costs.
+"""The main text of pages, plain or as Markdown: which library finds it, and what it costs.
 
     python benchmarks/maintext.py --pages 60
+    python benchmarks/maintext.py --pages 60 --markdown
 
 Pages of the seven real sites (../shared/tools/real_web.py unpacks them). Each site is made by a known generator,
 which puts the content into an element of its own: that is the label. What an extractor gives is compared with the
 words in it, as multisets: precision, recall, F1, the mean over pages. The sites are of two halves: options were
 chosen on the first, and the second was looked at once. Milliseconds are of CPU, for a page as text.
+
+Markdown is rendered before its words are compared. Of its structure it says how many of the content's headings, list
+items, blocks of code, table cells and links there are at least in what is rendered, over all pages.
 """
 
 from __future__ import annotations
@@ -20,15 +24,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from statistics import fmean
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 import lxml.html  # noqa: E402 - the path comes first
+from markdown_it import MarkdownIt  # noqa: E402
 from realweb import tool  # noqa: E402
 from resiliparse.extract.html2text import extract_plain_text  # noqa: E402
 
-from sitecrawl.export.text import text_of  # noqa: E402
+from sitecrawl.export.text import markdown_of, text_of  # noqa: E402
+from sitecrawl.page.markdown import blocks_of, joined  # noqa: E402
 from sitecrawl.page.text_lines import html_lines  # noqa: E402
 
 LABELS = {
@@ -47,10 +54,42 @@ _LEAST = 20
 """Words of content that a page has to have to be looked at."""
 
 
-def trafilatura(html: str, *, fast: bool = False, favor_recall: bool = False) -> str:
+def trafilatura(html: str, **options: Any) -> str:
     from trafilatura import extract  # noqa: PLC0415 - it is no part of the environment unless it is compared
 
-    return extract(html, include_comments=False, fast=fast, favor_recall=favor_recall) or ""
+    return extract(html, include_comments=False, **options) or ""
+
+
+def ours(html: str) -> str:
+    blocks = markdown_of(html.encode(), "text/html", "utf-8", BASE)
+    return joined(blocks or ())
+
+
+def crawl4ai(html: str, *, filtered: bool) -> str:
+    from crawl4ai import DefaultMarkdownGenerator  # noqa: PLC0415 - as above
+    from crawl4ai.content_filter_strategy import PruningContentFilterLXML  # noqa: PLC0415
+
+    generator = DefaultMarkdownGenerator(content_filter=PruningContentFilterLXML() if filtered else None)
+    made = generator.generate_markdown(html, base_url=BASE, citations=False)
+    return made.fit_markdown if filtered else made.raw_markdown
+
+
+def markdownify(html: str) -> str:
+    from markdownify import markdownify as convert  # noqa: PLC0415 - as above
+
+    return convert(html, heading_style="ATX")
+
+
+def html2text(html: str) -> str:
+    from html2text import HTML2Text  # noqa: PLC0415 - as above
+
+    return HTML2Text(bodywidth=0, baseurl=BASE).handle(html)
+
+
+def html_to_markdown(html: str) -> str:
+    from html_to_markdown import convert  # noqa: PLC0415 - as above
+
+    return str(getattr(made := convert(html), "content", made))
 
 
 def careful(html: str, share: float) -> str:
@@ -72,14 +111,46 @@ EXTRACTORS: dict[str, Callable[[str], str]] = {
     "Trafilatura, for recall": lambda html: trafilatura(html, favor_recall=True),
     "Trafilatura, fast": lambda html: trafilatura(html, fast=True),
 }
+MARKDOWN: dict[str, Callable[[str], str]] = {
+    "as `scrapy export` has it": ours,
+    "every block (`page/markdown.py`)": lambda html: joined(blocks_of(html, BASE)),
+    "Trafilatura": lambda html: trafilatura(html, output_format="markdown", include_links=True),
+    "crawl4ai, raw": lambda html: crawl4ai(html, filtered=False),
+    "crawl4ai, fit": lambda html: crawl4ai(html, filtered=True),
+    "markdownify": markdownify,
+    "html2text": html2text,
+    "html-to-markdown": html_to_markdown,
+}
+PARTS = ("headings", "items", "code", "cells", "links")
+BASE = "http://site.example/folder/page.html"
+_INLINE = MarkdownIt("commonmark").enable("table")
 
 
 def words(text: str) -> Counter[str]:
     return Counter(_WORD.findall(text.lower()))
 
 
-def labelled(folder: Path, paths: tuple[str, ...], count: int) -> Iterator[tuple[str, Counter[str]]]:
-    """At most `count` pages of a site, by chance, and the words of their content."""
+def rendered(markdown: str) -> tuple[str, Counter[str]]:
+    """What a reader of CommonMark shows of it: the words, and how many there are of each of `PARTS`.
+
+    So a bracket, a link's address and a fence are nobody's words, and what is no Markdown is no heading.
+    """
+    return _parts(_INLINE.render(markdown))
+
+
+def _parts(html: str) -> tuple[str, Counter[str]]:
+    try:
+        tree = lxml.html.document_fromstring(f"<div>{html}</div>")
+    except lxml.etree.ParserError:
+        return "", Counter()
+    paths = {"headings": "//h1|//h2|//h3|//h4|//h5|//h6", "items": "//li", "code": "//pre", "cells": "//td|//th"}
+    counts = Counter({name: len(tree.xpath(path)) for name, path in paths.items()})
+    counts["links"] = len(tree.xpath("//a[@href and not(starts-with(@href, '#'))]"))
+    return " ".join(tree.itertext()), counts
+
+
+def labelled(folder: Path, paths: tuple[str, ...], count: int) -> Iterator[tuple[str, Counter[str], Counter[str]]]:
+    """At most `count` pages of a site, by chance, the words of their content, and what of `PARTS` it has."""
     files = sorted(folder.rglob("*.htm*"))
     Random(1).shuffle(files)
     for file in files:
@@ -95,7 +166,7 @@ def labelled(folder: Path, paths: tuple[str, ...], count: int) -> Iterator[tuple
             unseen.drop_tree()
         content = words(" ".join(found.itertext()))
         if content.total() >= _LEAST:
-            yield html, content
+            yield html, content, _parts(lxml.html.tostring(found, encoding="unicode"))[1]
             count -= 1
         if not count:
             return
@@ -110,29 +181,34 @@ def scores(said: Counter[str], meant: Counter[str]) -> tuple[float, float, float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=60, help="of each site")
+    parser.add_argument("--markdown", action="store_true", help="compare makers of Markdown")
     parser.add_argument("--only", help="extractors with this in their names")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="maintext-") as name:
         tool().unpack(Path(name))
         sites = {site: list(labelled(Path(name) / site, paths, options.pages)) for site, paths in LABELS.items()}
-    for extractor, extract in EXTRACTORS.items():
+    for extractor, extract in (MARKDOWN if options.markdown else EXTRACTORS).items():
         if options.only and options.only not in extractor:
             continue
         extract(next(iter(sites.values()))[0][0])  # what is loaded at the first time is no cost of a page
         for group in ([site for site in sites if site not in HELD_BACK], [*HELD_BACK]):
-            found, seconds = [], 0.0
+            found, seconds, said, meant = [], 0.0, Counter[str](), Counter[str]()
             for site in group:
-                for html, content in sites[site]:
+                for html, content, parts in sites[site]:
                     started = time.process_time()
                     text = extract(html)
                     seconds += time.process_time() - started
+                    if options.markdown:
+                        text, shown = rendered(text)
+                        said, meant = said + (shown & parts), meant + parts
                     found.append((site, scores(words(text), content)))
             precision, recall, f1 = (fmean(one[1][place] for one in found) for place in range(3))
             by_site = ", ".join(f"{site} {fmean(s[2] for w, s in found if w == site):.2f}" for site in group)
             kind = "held back" if group == [*HELD_BACK] else "chosen on"
             print(
                 f"{extractor} | {kind}, {len(found)} pages | precision {precision:.3f} | recall {recall:.3f} | "
-                f"F1 {f1:.3f} | {1000 * seconds / len(found):.1f} ms | {by_site}",
+                f"F1 {f1:.3f} | {1000 * seconds / len(found):.1f} ms | {by_site}"
+                + "".join(f" | {name} {said[name] / (meant[name] or 1):.2f}" for name in PARTS if options.markdown),
                 flush=True,
             )
 

@@ -23,18 +23,21 @@ from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
-from sitecrawl.export.changes import changes
+from sitecrawl.export.changes import GONE, MOVED, changes
 from sitecrawl.export.fields import CHANGE, USUAL, Field, fields_named
+from sitecrawl.export.folder import FolderWriter
 from sitecrawl.export.formats import WRITERS, format_of
 from sitecrawl.export.marks import News
-from sitecrawl.export.pages import Choice, Pages
+from sitecrawl.export.pages import Choice, ExportedPage, Pages
 from sitecrawl.export.rooms import room_beside
 from sitecrawl.export.wacz import WaczWriter
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import Reader
+from sitecrawl.remote.options import is_remote
 
 _LAST = "last"
 _STDOUT = "-"
+_MARKDOWN = "markdown"
 _FORMS = ("pages", "graph", "wacz")
 
 
@@ -54,8 +57,14 @@ class Command(ReadingCommand):
         parser.add_argument(
             "-o", "--output", metavar="FILE", default=_STDOUT, help="a file or a URL (default: -, stdout)"
         )
-        parser.add_argument("--format", choices=tuple(WRITERS), help="default: by the file's name; jsonl for stdout")
-        parser.add_argument("--fields", metavar="NAMES", help="columns, separated by commas (default: all but links)")
+        parser.add_argument(
+            "--format",
+            choices=(*WRITERS, _MARKDOWN),
+            help=f"default: by the file's name; jsonl for stdout; {_MARKDOWN}: a folder of files",
+        )
+        parser.add_argument(
+            "--fields", metavar="NAMES", help="columns, separated by commas (default: all but links and markdown)"
+        )
         parser.add_argument(
             "--all", action="store_true", help="every stored version, not only the newest of each URL"
         )
@@ -73,6 +82,9 @@ class Command(ReadingCommand):
         """Write `pages`, `graph` or `wacz`. Raises `SitecrawlError`."""
         assert self.settings is not None
         export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
+        if form == "pages" and opts.format == _MARKDOWN:
+            export = self._folder
+            _check_folder(opts)
         with output(opts.output, self.settings) as target:
             written = export(opts, target)
         written.taken()
@@ -85,6 +97,22 @@ class Command(ReadingCommand):
             fields = fields_named(opts.fields) if opts.fields is not None else usual
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
+        with self._chosen(opts, fields) as chosen:
+            rows = Counted(page.row(fields) for page in chosen.pages)
+            _write(target, WRITERS[form](fields, rows))
+            return chosen.written(f"{rows.number:,} pages", is_empty=not rows.number)
+
+    def _folder(self, opts: argparse.Namespace, target: str) -> Written:
+        with self._chosen(opts) as chosen:
+            folder = FolderWriter(Path(target))
+            folder.write(page for page in chosen.pages if page.change not in {GONE, MOVED})
+            without = f" ({folder.without_text:,} pages without text are not)" if folder.without_text else ""
+            written = f"{folder.number:,} pages{without}"
+            return chosen.written(written, is_empty=not folder.number + folder.without_text)
+
+    @contextmanager
+    def _chosen(self, opts: argparse.Namespace, fields: Sequence[Field] = ()) -> Iterator[_Chosen]:
+        """The pages that are meant, for `fields`. Raises `UsageError`, `StorageError`."""
         goes_on = _goes_on(opts)
         choice = _choice(opts)
         with (
@@ -97,16 +125,10 @@ class Command(ReadingCommand):
                 choice = replace(choice, spans=news.spans)
                 for name in news.began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
-            if news is None or opts.all or opts.kind is not None:
-                chosen = pages.chosen(choice)
-            else:
+            chosen = pages.chosen(choice)
+            if news is not None and not opts.all and opts.kind is None:
                 chosen = (change.page for change in changes(pages, news.spans, filter_of(opts)))
-            rows = Counted(page.row(fields) for page in chosen)
-            _write(target, WRITERS[form](fields, rows))
-            if not rows.number:
-                _say_nothing(reader, choice)
-            taken = news.taken if news is not None else _nothing_taken
-            return Written(f"{rows.number:,} pages", pages.unreadable, taken)
+            yield _Chosen(reader, pages, choice, news, chosen)
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
@@ -168,6 +190,31 @@ class Written(NamedTuple):
     """Pages."""
     taken: Callable[[], None] = _nothing_taken
     """To be called when it is where it was to go."""
+
+
+class _Chosen:
+    """The pages of an export, and what is said when they are written."""
+
+    def __init__(
+        self, reader: Reader, source: Pages, choice: Choice, news: News | None, pages: Iterable[ExportedPage]
+    ) -> None:
+        self._reader = reader
+        self._source = source
+        self._choice = choice
+        self._news = news
+        self.pages = pages
+
+    def written(self, what: str, *, is_empty: bool) -> Written:
+        if is_empty:
+            _say_nothing(self._reader, self._choice)
+        return Written(what, self._source.unreadable, self._news.taken if self._news is not None else _nothing_taken)
+
+
+def _check_folder(opts: argparse.Namespace) -> None:
+    """Raises `UsageError` where a folder cannot be what is wanted."""
+    _refuse(opts, f"--format {_MARKDOWN}", "fields", "all")
+    if opts.output == _STDOUT or is_remote(opts.output) or Path(opts.output).is_file():
+        raise UsageError(f"--format {_MARKDOWN} writes a folder: name one here with -o", print_help=False)
 
 
 def _format(opts: argparse.Namespace) -> str:

@@ -47,9 +47,11 @@ FIELDS: Final = (
     Field("warc_offset", "integer"),
     Field("links", "texts"),
     CHANGE,
+    Field("markdown", "text"),
 )
 """All that there are, in the order in which they stand."""
-USUAL: Final = tuple(field for field in FIELDS if field.name not in {"links", "change"})
+_UNUSUAL: Final = frozenset({"links", "change", "markdown"})
+USUAL: Final = tuple(field for field in FIELDS if field.name not in _UNUSUAL)
 """Those of an export that names none."""
 
 

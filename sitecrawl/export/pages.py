@@ -8,7 +8,7 @@ is first asked for, so an export that wants none opens no WARC file.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,12 +22,14 @@ from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
-from sitecrawl.export.text import text_of
+from sitecrawl.export.text import markdown_of, text_of
 from sitecrawl.page.budget import exceeded
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
+from sitecrawl.page.markdown import joined
 from sitecrawl.page.media_type import HTML
+from sitecrawl.page.tables import Block
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
@@ -79,6 +81,7 @@ class ExportedPage:
         self.first_fetched, self.last_fetched = times.first, times.last
         self.change: str | None = None
         """What has become of it, where that was asked for."""
+        self._is_measured = False
 
     @cached_property
     def stored(self) -> StoredPage | None:
@@ -131,14 +134,37 @@ class ExportedPage:
 
     @property
     def text(self) -> str | None:
+        body = self._body()
+        if body is None or self.document is not None:
+            return None if self.document is None else clean_text(self.document.text)
+        return text_of(body, self.capture.content_type, self._charset)
+
+    @cached_property
+    def blocks(self) -> Sequence[Block] | None:
+        """Its text as Markdown; None of what has no text."""
+        body = self._body()
+        if body is None or self.document is not None:
+            return None if self.document is None else [Block(clean_text(self.document.text), kind="code")]
+        base = self.item.base if self.item is not None and self.item.base else self.capture.url
+        return markdown_of(body, self.capture.content_type, self._charset, base)
+
+    @property
+    def markdown(self) -> str | None:
+        return None if self.blocks is None else joined(self.blocks)
+
+    def _body(self) -> bytes | None:
+        """What its text is read off, unless that is a document."""
         if self.shown is None:
             return None
         self._source.has_asked_for_text |= self.capture.content_type in HTML
-        if self.document is not None:
-            return clean_text(self.document.text)
-        self._source.shortened += self.capture.charset is not None and exceeded(self.shown.body) is not None
-        charset = self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
-        return text_of(self.shown.body, self.capture.content_type, charset)
+        if self.document is None and self.capture.charset is not None and not self._is_measured:
+            self._is_measured = True
+            self._source.shortened += exceeded(self.shown.body) is not None
+        return self.shown.body
+
+    @property
+    def _charset(self) -> str | None:
+        return self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
 
     @property
     def links(self) -> list[str]:
@@ -176,7 +202,7 @@ class ExportedPage:
         return {field.name: _VALUES[field.name](self) for field in fields}
 
 
-def _time(seconds: float) -> datetime | None:
+def time_of(seconds: float) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < _END_OF_TIME else None
 
 
@@ -185,8 +211,8 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "final_url": lambda page: page.final_url,
     "status": lambda page: page.capture.status,
     "kind": lambda page: page.capture.kind,
-    "first_fetched": lambda page: _time(page.first_fetched),
-    "last_fetched": lambda page: _time(page.last_fetched),
+    "first_fetched": lambda page: time_of(page.first_fetched),
+    "last_fetched": lambda page: time_of(page.last_fetched),
     "modified": lambda page: page.modified,
     "type": lambda page: page.capture.content_type,
     "charset": lambda page: page.capture.charset,
@@ -206,6 +232,7 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "warc_offset": lambda page: page.capture.warc_offset,
     "links": lambda page: page.links,
     "change": lambda page: page.change,
+    "markdown": lambda page: page.markdown,
 }
 
 

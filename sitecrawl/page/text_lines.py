@@ -22,12 +22,12 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BREAKS: Final = _names(
+BREAKS: Final = _names(
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li listing main menu nav ol "
     "optgroup option p plaintext pre search section select summary table tbody textarea tfoot thead title tr ul xmp"
 )
-_PARTS: Final = _names("audio button canvas embed iframe img input object svg td th video")
+PARTS: Final = _names("audio button canvas embed iframe img input object svg td th video")
 """What stands between words without ending a line."""
 _OPAQUE: Final = UNSEEN | TEXT_ONLY
 _NEVER_HIDES: Final = VOID | _OPAQUE
@@ -161,7 +161,7 @@ class _Reader:
             return match.end()
         if self._hidden is not None:
             self._nest(self._hidden, name)
-        if self._hidden is None and name not in _NEVER_HIDES and _is_hidden(match["attributes"]):
+        if self._hidden is None and name not in _NEVER_HIDES and is_hidden(match["attributes"]):
             self._hidden = _Hidden(name)
         self._part(name)
         if name in _OPAQUE:
@@ -179,15 +179,15 @@ class _Reader:
                 self._hidden = None
 
     def _nest(self, hidden: _Hidden, name: str) -> None:
-        if hidden.name == "p" and name in _BREAKS - {"br"}:  # HTML, section 13.1.2.4: these end a paragraph
+        if hidden.name == "p" and name in BREAKS - {"br"}:  # HTML, section 13.1.2.4: these end a paragraph
             self._hidden = None
         elif name == hidden.name:
             hidden.depth += 1
 
     def _part(self, name: str) -> None:
-        if name in _BREAKS:
+        if name in BREAKS:
             self._builder.end()
-        elif name in _PARTS:
+        elif name in PARTS:
             self._builder.add(" ", self._number)
 
     def _opaque(self, name: str, start: int) -> int:
@@ -205,7 +205,7 @@ def _unescaped(text: str) -> str:
     return unescape(text) if "&" in text else text
 
 
-def _is_hidden(attributes: str) -> bool:
+def is_hidden(attributes: str) -> bool:
     if not _MAY_HIDE.search(attributes):
         return False
     values = attributes_of(attributes)

@@ -61,7 +61,7 @@ def test_every_field(tmp_path: Path) -> None:
         "depth": 0, "referrer": None,
         "canonical": None, "noindex": False, "size": newest.size, "digest": f"sha1:{newest.digest}",
         "is_revisit": False, "warc_file": f"warc/{newest.warc_file}", "warc_offset": newest.warc_offset,
-        "links": ["http://site.example/b"], "change": None,
+        "links": ["http://site.example/b"], "change": None, "markdown": "Ne**w** text[b](http://site.example/b)",
     }  # fmt: skip
 
 
