@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +25,13 @@ from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
 from sitecrawl.export.changes import GONE, MOVED, changes
+from sitecrawl.export.chunks import FIELDS as CHUNK_FIELDS
+from sitecrawl.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, chunk_rows
 from sitecrawl.export.fields import CHANGE, USUAL, Field, fields_named
 from sitecrawl.export.folder import FolderWriter
 from sitecrawl.export.formats import WRITERS, format_of
 from sitecrawl.export.marks import News
+from sitecrawl.export.once import Once
 from sitecrawl.export.pages import Choice, ExportedPage, Pages
 from sitecrawl.export.rooms import room_beside
 from sitecrawl.export.wacz import WaczWriter
@@ -36,6 +40,8 @@ from sitecrawl.pagestore.workers import Reader
 from sitecrawl.remote.options import is_remote
 
 _LAST = "last"
+_LEFT = frozenset({GONE, MOVED})
+"""What has become of pages that are there no more."""
 _STDOUT = "-"
 _MARKDOWN = "markdown"
 _FORMS = ("pages", "graph", "wacz")
@@ -68,6 +74,17 @@ class Command(ReadingCommand):
         parser.add_argument(
             "--all", action="store_true", help="every stored version, not only the newest of each URL"
         )
+        parser.add_argument(
+            "--unique", action="store_true", help="of pages with the same title and text only the first"
+        )
+        parser.add_argument(
+            "--chunks",
+            type=int,
+            nargs="?",
+            const=WORDS,
+            metavar="WORDS",
+            help=f"a row for each part of a page, with its headings; of at most so many words (default: {WORDS})",
+        )
         parser.add_argument("--limit", type=int, metavar="N", help="at most this many pages")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -98,14 +115,19 @@ class Command(ReadingCommand):
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
         with self._chosen(opts, fields) as chosen:
-            rows = Counted(page.row(fields) for page in chosen.pages)
-            _write(target, WRITERS[form](fields, rows))
-            return chosen.written(f"{rows.number:,} pages", is_empty=not rows.number)
+            pages = Counted(chosen.pages)
+            if opts.chunks is None:
+                _write(target, WRITERS[form](fields, (page.row(fields) for page in pages)))
+                return chosen.written(f"{pages.number:,} pages", is_empty=not pages.number)
+            rows = Counted(row for page in pages for row in chunk_rows(page, opts.chunks) if page.change not in _LEFT)
+            _write(target, WRITERS[form](CHUNK_FIELDS, rows))
+            what = f"{rows.number:,} chunks of {pages.number:,} pages"
+            return chosen.written(what, is_empty=not pages.number)
 
     def _folder(self, opts: argparse.Namespace, target: str) -> Written:
         with self._chosen(opts) as chosen:
             folder = FolderWriter(Path(target))
-            folder.write(page for page in chosen.pages if page.change not in {GONE, MOVED})
+            folder.write(page for page in chosen.pages if page.change not in _LEFT)
             without = f" ({folder.without_text:,} pages without text are not)" if folder.without_text else ""
             written = f"{folder.number:,} pages{without}"
             return chosen.written(written, is_empty=not folder.number + folder.without_text)
@@ -113,22 +135,28 @@ class Command(ReadingCommand):
     @contextmanager
     def _chosen(self, opts: argparse.Namespace, fields: Sequence[Field] = ()) -> Iterator[_Chosen]:
         """The pages that are meant, for `fields`. Raises `UsageError`, `StorageError`."""
+        if opts.chunks is not None:
+            _check_chunks(opts)
         goes_on = _goes_on(opts)
-        choice = _choice(opts)
+        choice = replace(_choice(opts), limit=None if opts.unique else opts.limit)
         with (
             self.pages(opts) as reader,
             self._frontier(opts, fields) as frontier,
             pages_with_texts(reader, frontier) as pages,
+            Once() as known,
         ):
             news = News(pages.directory, pages.stores) if goes_on else None
             if news is not None:
                 choice = replace(choice, spans=news.spans)
                 for name in news.began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
-            chosen = pages.chosen(choice)
+            found = pages.chosen(choice)
             if news is not None and not opts.all and opts.kind is None:
-                chosen = (change.page for change in changes(pages, news.spans, filter_of(opts)))
-            yield _Chosen(reader, pages, choice, news, chosen)
+                found = (change.page for change in changes(pages, news.spans, filter_of(opts)))
+            chosen = _Chosen(reader, pages, choice, news, found)
+            if opts.unique:
+                chosen.leave_out_repeats(known, opts.limit)
+            yield chosen
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
@@ -143,7 +171,7 @@ class Command(ReadingCommand):
             yield directory
 
     def _graph(self, opts: argparse.Namespace, name: str) -> Written:
-        _refuse(opts, "graph", "fields", "format", "all")
+        _refuse(opts, "graph", "fields", "format", "all", "unique", "chunks")
         if opts.since == _LAST:
             raise UsageError("scrapy export graph takes no --since last", print_help=False)
         target = Path(name)
@@ -163,7 +191,8 @@ class Command(ReadingCommand):
             return Written(f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
 
     def _wacz(self, opts: argparse.Namespace, name: str) -> Written:
-        _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since")
+        own = ("unique", "chunks")
+        _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since", *own)
         target = Path(name)
         if target.suffix != ".wacz":
             raise UsageError("--output: end the file's name with .wacz", print_help=False)
@@ -203,16 +232,36 @@ class _Chosen:
         self._choice = choice
         self._news = news
         self.pages = pages
+        self._repeats = 0
+
+    def leave_out_repeats(self, known: Once, limit: int | None) -> None:
+        self.pages = islice(self._first_ones(self.pages, known), limit)
+
+    def _first_ones(self, pages: Iterable[ExportedPage], known: Once) -> Iterator[ExportedPage]:
+        for page in pages:
+            if page.change in _LEFT or known.is_new(*page.content):
+                yield page
+            else:
+                self._repeats += 1
 
     def written(self, what: str, *, is_empty: bool) -> Written:
+        if self._repeats:
+            what = f"{what} ({self._repeats:,} that say what another one says are not)"
         if is_empty:
             _say_nothing(self._reader, self._choice)
         return Written(what, self._source.unreadable, self._news.taken if self._news is not None else _nothing_taken)
 
 
+def _check_chunks(opts: argparse.Namespace) -> None:
+    """Raises `UsageError` where there can be no chunks as they are wanted."""
+    _refuse(opts, "--chunks", "fields")
+    if not LEAST_WORDS <= opts.chunks <= MOST_WORDS:
+        raise UsageError(f"--chunks: {opts.chunks} is not between {LEAST_WORDS} and {MOST_WORDS:,}", print_help=False)
+
+
 def _check_folder(opts: argparse.Namespace) -> None:
     """Raises `UsageError` where a folder cannot be what is wanted."""
-    _refuse(opts, f"--format {_MARKDOWN}", "fields", "all")
+    _refuse(opts, f"--format {_MARKDOWN}", "fields", "all", "chunks")
     if opts.output == _STDOUT or is_remote(opts.output) or Path(opts.output).is_file():
         raise UsageError(f"--format {_MARKDOWN} writes a folder: name one here with -o", print_help=False)
 

@@ -132,7 +132,7 @@ class ExportedPage:
             return self.capture.language
         return primary_language(self.document.language or "")
 
-    @property
+    @cached_property
     def text(self) -> str | None:
         body = self._body()
         if body is None or self.document is not None:
@@ -147,6 +147,13 @@ class ExportedPage:
             return None if self.document is None else [Block(clean_text(self.document.text), kind="code")]
         base = self.item.base if self.item is not None and self.item.base else self.capture.url
         return markdown_of(body, self.capture.content_type, self._charset, base)
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """By which pages that say the same are known: title and text, or the body of what has no text."""
+        if self.text is None:
+            return ("body", self.capture.digest)
+        return ("text", self.title or "", " ".join(self.text.split()))
 
     @property
     def markdown(self) -> str | None:

@@ -17,7 +17,7 @@ from functools import partial
 from html import unescape
 from typing import Final
 
-from sitecrawl.page.inline import LINK, MARKS, Piece, address, at_start, inline
+from sitecrawl.page.inline import CODE, LINK, MARKS, Piece, address, at_start, inline
 from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, VOID, attributes_of, end_of_content
 from sitecrawl.page.tables import Block, Table
 from sitecrawl.page.text_lines import BREAKS, PARTS, is_hidden
@@ -168,7 +168,7 @@ class _Reader:
             self._pieces.append(Piece(" "))
         elif name == LINK:
             self._pieces.append(Piece(opens=name, href=(attributes_of(attributes).get("href") or "").strip()))
-        elif name in MARKS and not self._level:  # a heading is bold as it is
+        elif name in MARKS and not (self._level and MARKS[name] != CODE):  # a heading is bold as it is
             self._pieces.append(Piece(opens=name))
 
     def _begin_block(self, name: str) -> None:

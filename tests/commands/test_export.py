@@ -162,3 +162,41 @@ def test_documents(crawls: Path) -> None:
     assert [(one["title"], one["text"]) for one in listed[3:]] == [
         ("Report", "words of a report"), ("http://example.com/b.docx", "words of a letter"),
     ]  # fmt: skip
+
+
+def test_one_row_for_each_content(crawls: Path) -> None:
+    """Pages with the title and text of an earlier one are left out, and what has no text by its bytes."""
+    store = WarcStore(crawls / "crawls" / "mine")
+    for number, (body, kind) in enumerate(
+        [
+            (b"<title>=Page 0</title><p>Words   of 0 <a href=/else>on</a><!-- other -->", "text/html"),
+            (b"<title>Other</title><p>Words of 0 on", "text/html"),
+            (b"\x89PNG\r\n\x1a\n", "image/png"),
+            (b"\x89PNG\r\n\x1a\n", "image/png"),
+        ]
+    ):
+        one = exchange(
+            f"http://example.com/x{number}", body, headers=[(b"Content-Type", kind.encode())], started=STARTED + 9
+        )
+        read = read_page(one.url, one.body, one.headers)
+        store.put(one, page(one, title=read.title, charset=read.charset, content_type=kind))
+    store.checkpoint()
+    store.close()
+    lines = exported(crawls, "--unique", "--fields", "url")
+    assert [json.loads(line)["url"].rpartition("/")[2] for line in lines] == ["0", "1", "2", "x1", "x2"]
+    assert len(exported(crawls, "--unique", "--limit", "4")) == 4
+    done = command("export", "--unique", "-o", "unique.csv", cwd=crawls)
+    assert done.stderr == "5 pages (2 that say what another one says are not) are in unique.csv\n"
+
+
+def test_chunks(crawls: Path) -> None:
+    """A row for each part of a page, in any format."""
+    rows = [json.loads(line) for line in exported(crawls, "--chunks")]
+    assert rows[1] == {
+        "url": "http://example.com/1", "title": "=Page 1", "headings": [], "text": "Words of 1 [on](http://example.com/2)",
+        "position": 0, "words": 4,
+    }  # fmt: skip
+    done = command("export", "--chunks", "20", "-o", "chunks.parquet", "--limit", "1", cwd=crawls)
+    assert done.stderr == "1 chunks of 1 pages are in chunks.parquet\n"
+    for words in (["--chunks", "5"], ["--chunks", "--fields", "url"], ["graph", "-o", "x.arcs", "--chunks"]):
+        assert command("export", *words, cwd=crawls).returncode == 2
