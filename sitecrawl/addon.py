@@ -30,13 +30,13 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import sheets, verify_tls
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.directories import only_looks
+from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_files import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
-from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
 from sitecrawl.seen.bloom_kinds import kind_named

@@ -28,6 +28,7 @@ from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import HELD_BACK
+from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
@@ -37,7 +38,6 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
-from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER

@@ -24,11 +24,11 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
-from sitecrawl.extensions.json_log import log_as_wanted
 from sitecrawl.frontier.host_terms import LiveTerms
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from crawling import crawl
 from localweb import LocalWeb, linked
 
-from sitecrawl.extensions.json_log import JsonFormatter
+from sitecrawl.crawl.json_log import JsonFormatter
 
 
 def test_a_record_is_one_line() -> None:
