@@ -16,6 +16,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
+from scrapy.spiderloader import get_spider_loader
 
 from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError, SitecrawlError
@@ -41,7 +42,7 @@ from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
-from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.spiders.described import arguments_of
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 if TYPE_CHECKING:
@@ -56,12 +57,33 @@ _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 """Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
 
 
+class _Help(argparse.Action):
+    """In the place of Scrapy's `-h`: with the arguments of the spider that stands there."""
+
+    def __init__(self, option_strings: list[str], dest: str, *, settings: Settings, **_: Any) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="show this help message and exit")
+        self._settings = settings
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        parser.print_help()
+        loader = get_spider_loader(self._settings)
+        known = loader.list()
+        for name in [word for word in sys.argv[1:] if word in known][:1]:
+            print(*arguments_of(name, loader.load(name)), sep="\n")
+        parser.exit()
+
+
 class Command(Versioned, ScrapyCrawl):
     """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin, had to stop, or when what was to be
     written at its end could not be, 2 for a wrong call,
     3 when it stopped for want of something on this machine, or of the network, `SITECRAWL_NO_PAGE_CODE`, which is 4,
     when no page was fetched, and `SITECRAWL_HELD_BACK_CODE`, which is 5, when it left what it holds back.
     """
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        if self.settings is not None:
+            parser.add_argument("-h", "--help", action=_Help, settings=self.settings)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Some settings are read before any add-on is asked: those of the log, of the reactor."""
@@ -188,6 +210,8 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
     here, so that what is wrong with its arguments is told before anything is begun. Raises `SitecrawlError`.
     """
     spider = crawler.spidercls
+    if given.get("dry") == "1":  # a few pages
+        return None
     settings, name = _peeked(crawler, given)
     wanted, is_automatic = sharing.workers(settings)
     job = given.get("_job", "")

@@ -26,6 +26,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.eta import TimeLeft
 from sitecrawl.console.greeting import how_to_stop
 from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
@@ -120,6 +121,7 @@ class Progress:
         self._errors = HostErrors()
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
+        self._left = TimeLeft()
         self._runtime: Runtime | None = None
         self._task: AsyncioLoopingCall | LoopingCall | None = None
         self._started = 0.0
@@ -197,6 +199,7 @@ class Progress:
         pages = frontier.counts.fetched if frontier is not None else traffic.responses
         active = self._active_hosts()
         self._look(now)
+        waiting = frontier.waiting if frontier is not None else None
         return Status(
             pages=pages,
             rate=self._rate.update(now, pages),
@@ -204,13 +207,19 @@ class Progress:
             duplicates=traffic.duplicates,
             errors=traffic.errors,
             seconds=now - self._started,
-            waiting=frontier.waiting if frontier is not None else None,
+            waiting=waiting,
+            left=self._time_left(now, pages, waiting or 0),
             resting=max(0, self._with_work - len(active)),
             active=active,
             paused=str(self._runtime.pause) if self._runtime is not None else "",
             rests=self._rests,
             last=self._last,
         )
+
+    def _time_left(self, now: float, pages: int, waiting: int) -> str:
+        self._left.update(now, pages, waiting)
+        most = self._runtime.max_pages if self._runtime is not None else 0
+        return self._left.words(now, pages, waiting, most)
 
     def _active_hosts(self) -> list[str]:
         if self._runtime is None:

@@ -32,6 +32,8 @@ class Status:
     """What this machine lacks, and since when; empty while nothing is lacking."""
     rests: str = ""
     """Which host has asked for a long rest, and until when; empty without one."""
+    left: str = ""
+    """How long it may take yet, in words; empty where nobody can tell."""
     last: str = ""
     """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
 
@@ -40,6 +42,8 @@ class Status:
         parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
+        if self.left:
+            parts.append(self.left)
         if self.paused:
             parts.append(self.paused)
         if self.rests:

@@ -7,11 +7,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.fleet import log_of
+from sitecrawl.console.eta import TimeLeft
 from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import StatusLine
@@ -39,6 +41,7 @@ class Team:
         self._statuses: dict[str, Status] = {}
         self._said: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
         self._rate = Rate(max(RATE_SECONDS, line.interval))
+        self._left = TimeLeft()
         self._began = time.monotonic()
         self._show_at = self._began + line.interval
 
@@ -77,7 +80,10 @@ class Team:
         if not self._line.interval or (now := time.monotonic()) < self._show_at:
             return
         self._show_at = now + self._line.interval
-        self._line.show(together([*self._statuses.values()], self._rate, now - self._began).line())
+        status = together([*self._statuses.values()], self._rate, now - self._began)
+        waiting = status.waiting or 0
+        self._left.update(now, status.pages, waiting)
+        self._line.show(replace(status, left=self._left.words(now, status.pages, waiting)).line())
 
     def _greet(self) -> None:
         lines, self._greeting = self._greeting, ()

@@ -47,10 +47,15 @@ def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
     if jobdir := settings.get("JOBDIR"):
         return Path(jobdir)
     if only_looks():
-        path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
-        atexit.register(shutil.rmtree, path, ignore_errors=True)
-        return path
+        return temporary()
     return _job_in(CRAWLS, job) if job else _claimed(f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}")
+
+
+def temporary() -> Path:
+    """A new directory that goes with this process."""
+    path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def _claimed(name: str) -> Path:

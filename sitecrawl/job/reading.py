@@ -134,6 +134,17 @@ def _keys() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
             yield table, key, one
 
 
+def described() -> dict[str, str]:
+    """What the arguments mean that all site spiders take, by name: `1` is yes on the command line, `0` no."""
+    found = {}
+    for _table, _key, schema in _keys():
+        if name := schema.get("x-argument"):
+            kinds = schema.get("enum") or (["0", "1"] if schema.get("type") == "boolean" else [])
+            values = f" One of {', '.join(map(_text, kinds))}." if kinds else ""
+            found[name] = schema["description"] + values
+    return found
+
+
 @cache
 def _places() -> Mapping[str, tuple[str, str]]:
     """Table and key of the settings that have one."""

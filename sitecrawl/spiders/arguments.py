@@ -51,6 +51,8 @@ class SiteArguments:
     """Keep a picture of each page that is rendered."""
     ftp: bool = False
     """Follow links to FTP servers, too, and take them for seeds."""
+    dry: bool = False
+    """Look at a few pages only, and say what the crawl would fetch."""
     job: str = ""
     """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
@@ -94,6 +96,7 @@ class SiteArguments:
             _render(given),
             _switch(given, "screenshots"),
             ftp,
+            _switch(given, "dry"),
             given.get("job", ""),
         )
 

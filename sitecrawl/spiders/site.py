@@ -12,10 +12,12 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
+from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
+from sitecrawl.cluster.line import say
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.directories import job_directory, only_looks
+from sitecrawl.crawl.directories import job_directory, only_looks, temporary
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
@@ -95,10 +97,12 @@ class SiteSpider(Spider):
             raise OptionError(ONE_PROCESS)
         for name, value in arguments.settings():
             crawler.settings.set(name, value, priority="spider")
-        if arguments.job:
+        if arguments.dry:
+            _only_look(crawler.settings, is_shared=is_shared)
+        elif arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
-        if only_looks():
+        if only_looks() or arguments.dry:
             pass  # there is no feed, and the settings of a shell are frozen by now
         elif cls.extract is SiteSpider.extract:
             name_fields(crawler.settings, PAGE_FIELDS)
@@ -120,6 +124,9 @@ class SiteSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         if is_closing(self.crawler):  # stopped before it began: the next run has the same seeds
+            return
+        if self.arguments.dry:
+            await self._look()
             return
         began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
@@ -150,6 +157,23 @@ class SiteSpider(Spider):
         if began := again.begin(resume=older is None):
             self.recrawling = again
         return began
+
+    def admits_listed(self, link: Link) -> bool:
+        """Whether what a sitemap lists is to be fetched."""
+        return self.arguments.scope.admits(link)
+
+    async def _look(self) -> None:
+        """Print the URLs that would be fetched, and on stderr how many there are."""
+        from sitecrawl.crawl.dry_run import DryRun  # noqa: PLC0415 - what few crawls do
+
+        most = self.crawler.settings.getint("SITECRAWL_MAX_PAGES")
+        told = self.arguments
+        dry = DryRun(self.crawler, self, told.seeds, told.named, most, gathers=told.gathers)
+        lines = await dry.run()
+        for url in dry.look.found:
+            print(printable(url, len(url)), flush=True)
+        for line in lines:
+            say(line)
 
     def is_sitemap(self, key: bytes) -> bool:
         """Whether the URL with this fingerprint is a sitemap, which has its own visits."""
@@ -220,6 +244,16 @@ class SiteSpider(Spider):
     def page(self, response: Response) -> PageItem:
         """The page that `response` brought, with the facts that are read off it."""
         return page_item(response, self.runtime)
+
+
+def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
+    """Have a directory that will go, and nothing else written. Raises `OptionError` on a cluster."""
+    from sitecrawl.crawl.dry_run import SETTINGS  # noqa: PLC0415 - see above
+
+    if is_shared:
+        raise OptionError("dry=1 looks by one process: leave SITECRAWL_CLUSTER out")
+    for name, value in {**SETTINGS, "JOBDIR": str(temporary())}.items():
+        settings.set(name, value, priority="cmdline")
 
 
 def _check_scheduler(settings: BaseSettings) -> None:
