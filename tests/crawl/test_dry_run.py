@@ -75,7 +75,7 @@ def test_an_index_without_end(tmp_path: Path) -> None:
         if path.endswith(".xml"):
             more = "".join(f"<sitemap><loc>http://{host}{path[:-4]}{n}.xml</loc></sitemap>" for n in range(3))
             return Answer(INDEX.format(more).encode(), 200, XML)
-        return {"/": "one page", "/robots.txt": ROBOTS}.get(path)
+        return ROBOTS if path == "/robots.txt" else "one page" if path == "/" else None
 
     with LocalWeb(page) as web:
         done = crawl(web.root, tmp_path / "job", dry=1)
