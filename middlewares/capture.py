@@ -30,6 +30,7 @@ from sitecrawl.extensions.download_errors import (
     Interrupted,
     InWant,
     LimitExceeded,
+    NothingYet,
     PrivateAddress,
     PutOff,
     TooSlow,
@@ -122,6 +123,11 @@ class CaptureMiddleware:
         seconds = started.seconds if started is not None else 0.0
         # A host that sends too much, or something broken, has not failed: it answers.
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError | BadAnswer | ResponseDataLossError)
+        if isinstance(exception, NothingYet):  # neither an answer nor a failure; it rests as after others
+            host = fetch.visit.host
+            seconds = host.pace.pays(host.active) if host is not None else 0.0
+            self._runtime.frontier.downloaded(fetch.visit, seconds, failed=None)
+            return
         if isinstance(exception, PutOff | TooSlow):
             failed = fetch.visit.host is None or not fetch.visit.host.has_answered
             seconds = request.meta.get("download_latency", seconds)  # while it dripped the host had nothing to do

@@ -95,8 +95,12 @@ class PutOff(DownloadTimeoutError):
     """An answer that has begun, and comes more slowly than SITECRAWL_MIN_RATE: it is asked for again."""
 
 
+class NothingYet(PutOff):
+    """An answer that has not begun for many times as long as its host usually takes: it is asked for again."""
+
+
 class TooSlow(LimitExceeded):
-    """The same, and this was the last attempt."""
+    """One that has begun and comes too slowly, and this was the last attempt."""
 
 
 BEYOND: Final[dict[Limit, type[Exception]]] = {
@@ -110,7 +114,10 @@ BEYOND: Final[dict[Limit, type[Exception]]] = {
     limits.BODY_SIZE: DownloadCancelledError,
 }
 """What Scrapy, and its retries, are told."""
-STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {PutOff: limits.RATE.stat}
+STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {
+    PutOff: limits.RATE.stat,
+    NothingYet: "frontier/put_off",
+}
 
 
 class Blamed(Protocol):

@@ -51,6 +51,7 @@ from sitecrawl.extensions.download_errors import (
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
+from sitecrawl.frontier.hosts import Host
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs
@@ -63,6 +64,8 @@ FIRST_PART: Final = "sitecrawl_first_part"
 
 _MOST_TOLD: Final = 100
 """Hosts of which it is said what would help."""
+_SAFE: Final = frozenset({"GET", "HEAD"})
+"""Methods (RFC 9110 §9.2.1)."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
 """Headers of a request that are the client's own business."""
@@ -112,7 +115,9 @@ class DownloadHandler(BaseDownloadHandler):
         is_proxied = bool(self._access.proxy_of(url.host))
         response = _Arriving(self.crawler, request, download, self._warn_size, shown, is_proxied=is_proxied)
         try:
-            with self._watch.over(download, request.url, timeout, is_again=not self._may_be_put_off(request)):
+            again = not self._may_be_put_off(request)
+            host = None if again else self._host_of(request)
+            with self._watch.over(download, request.url, timeout, is_again=again, host=host):
                 await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
             return response.made()
         except http.Enough:
@@ -136,6 +141,14 @@ class DownloadHandler(BaseDownloadHandler):
         meta = request.meta
         is_first = not (meta.get("retry_times") or meta.get("dont_retry"))
         return is_first and bool(meta.get("max_retry_times", self._retries) > 0)
+
+    def _host_of(self, request: Request) -> Host | None:
+        """The one in the frontier whose seat it has, if it may be put off before anything came: nothing is begun at
+        the host that must not be begun twice, and no other URL waits for it as for the last one of a level.
+        """
+        runtime = Runtime.of(self.crawler)
+        fetch = runtime.fetch_behind(request) if request.method in _SAFE else None
+        return None if fetch is None or runtime.local.keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
         """Keep what an answer sets; gives its headers for others to see."""

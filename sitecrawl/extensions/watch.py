@@ -1,10 +1,13 @@
 """Ends downloads that take too long, are silent for too long, or drip, and all of them when the crawl is to stop.
 
-Both are looked for once a second over all downloads, which costs a page nothing. An answer that has begun
-*drips* while it brings fewer than SITECRAWL_MIN_RATE bytes a second. It is cut off when it has dripped for as long as
-it came well before, and at least for `PATIENCE` seconds. On a first attempt it is put off after `SHORT` seconds,
-behind all else that waits for its host: so what is slow holds up hardly anything, and is asked for once more. Where
-`HOPELESS` of a host in a row have dripped the second time, too, the others get no longer then.
+Silence and drips are looked for once a second over all downloads, which costs a page nothing. An answer that has
+begun *drips* while it brings fewer than SITECRAWL_MIN_RATE bytes a second. It is cut off when it has dripped for as
+long as it came well before, and at least for `PATIENCE` seconds. On a first attempt it is put off after `SHORT`
+seconds, behind all else that waits for its host: so what is slow holds up hardly anything, and is asked for once
+more. Where `HOPELESS` of a host in a row have dripped the second time, too, the others get no longer then.
+
+While something else waits for its seat (`Host.puts_off`), a first attempt is put off sooner: when hardly anything has
+come for SITECRAWL_PUT_OFF times as long as is usual for its host, and for as long as it came well before.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, PutOff, TooSlow
+from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
+from sitecrawl.frontier.hosts import Host
 
 _LOOK_SECONDS: Final = 1.0
 PATIENCE: Final = 15.0
@@ -63,6 +67,7 @@ class Watch:
         self._looked = looked
         self._max_idle = crawler.settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
         self._min_rate = crawler.settings.getfloat(limits.RATE.setting)
+        self._puts_off = crawler.settings.getfloat("SITECRAWL_PUT_OFF"), self._min_rate
         self._patience = crawler.settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
@@ -74,16 +79,18 @@ class Watch:
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
     def over(
-        self, download: Watched, url: str, timeout: float, *, is_again: bool = True
+        self, download: Watched, url: str, timeout: float, *, is_again: bool = True, host: Host | None = None
     ) -> AbstractContextManager[None]:
         """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit. If it drips it is put off, or fails
-        if it `is_again` asked for. Raises `Interrupted` if it is too late to begin one.
+        if it `is_again` asked for; with a `host`, that host's usual time says how soon. `Interrupted`
+        if it is too late to begin one.
         """
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
         if not self._looks.running:
             self._looks.start(self._seconds, now=False)
-        return Running(self._running, download, url, timeout, self._drips if is_again else None)
+        drips = self._drips if is_again else None
+        return Running(self._running, download, url, timeout, drips, asked=host, puts_off=self._puts_off)
 
     def _look(self) -> None:
         now = monotonic()
@@ -110,19 +117,35 @@ class Running:
     """A download, and when there was progress. It is among all that are `running` while it is entered."""
 
     __slots__ = (
-        "_alarm", "_arrived", "_drips", "_host", "_last", "_patience", "_progress", "_running", "_slow", "_timeout",
-        "_url", "_well", "download",
+        "_alarm", "_arrived", "_asked", "_began", "_drips", "_ends", "_had", "_host", "_last", "_patience",
+        "_progress", "_puts_off", "_rings", "_running", "_slow", "_timeout", "_url", "_well", "download",
     )  # fmt: skip
 
     def __init__(
-        self, running: set[Running], download: Watched, url: str, timeout: float, drips: Counter[str] | None
+        self,
+        running: set[Running],
+        download: Watched,
+        url: str,
+        timeout: float,
+        drips: Counter[str] | None,
+        *,
+        asked: Host | None = None,
+        puts_off: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """`drips`: of those that were asked for again, by host; None where it is the first time."""
+        """`drips`: of those that were asked for again, by host; None where it is the first time. `asked` is the host
+        that may put it off: `puts_off` says after how many times its usual time, at fewer bytes a second.
+        """
         self.download = download
         self._running = running
         self._url = url
         self._timeout = timeout
+        self._asked = asked
+        self._puts_off = puts_off
         self._alarm: asyncio.TimerHandle | None = None
+        self._rings = self._ends = inf
+        """When its alarm rings, and when its time is over, on the loop's clock."""
+        self._had = 0
+        """Bytes that had arrived when its alarm rang last."""
         self._progress = -1
         self._last = monotonic()
         self._drips = drips
@@ -134,8 +157,7 @@ class Running:
 
     def __enter__(self) -> None:
         self._running.add(self)
-        if self._timeout:
-            self._alarm = asyncio.get_running_loop().call_later(self._timeout, self._end_late)
+        self.begin(asyncio.get_running_loop())
 
     def __exit__(self, raised: object, *_: object) -> None:
         if raised is None and self._drips:
@@ -144,8 +166,32 @@ class Running:
             self._alarm.cancel()
         self._running.discard(self)
 
-    def _end_late(self) -> None:
-        self.download.end(DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds."))
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Its time runs, on the clock of `loop`."""
+        self._began = loop.time()
+        if self._timeout:
+            self._ends = self._began + self._timeout
+        self._set_alarm(loop, 0.0)
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, well: float) -> None:
+        """For the end of its time, or for when it may be put off: after as long as it came `well` at the least."""
+        patience = inf if self._asked is None else max(self._asked.patience(self._puts_off[0]), well)
+        self._rings = min(loop.time() + patience, self._ends)
+        if self._rings < inf:
+            self._alarm = loop.call_at(self._rings, self._ring, loop, patience)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop, patience: float) -> None:
+        if self._rings >= self._ends:
+            self.download.end(DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds."))
+            return
+        had, self._had = self._had, self.download.arrived
+        comes = self._had > 0 and self._had - had >= patience * self._puts_off[1]
+        is_late = loop.time() - self._rings > patience / 2  # it was here that nobody had time for what came
+        if comes or is_late or self._asked is None or not self._asked.puts_off():
+            self._set_alarm(loop, loop.time() - self._began if comes else 0.0)
+            return
+        error = PutOff if self._had else NothingYet
+        self.download.end(error(f"Hardly anything came for {patience:.2g} seconds, and other URLs wait"))
 
     def cut_off(self, why: str) -> None:
         """It drips: end it."""

@@ -47,7 +47,7 @@ class Cause(IntEnum):
     LOGIN_PAGE = 25
     LOGOUT = 26
     SLOW = 27
-    """An answer had begun, and hardly anything came."""
+    """Hardly anything came, or nothing for many times as long as is usual for its host."""
 
 
 WORDS: Final[Mapping[Cause, str]] = {
@@ -107,6 +107,7 @@ OF_ERRORS: Final[Mapping[str, Cause]] = {
     "ResponseNeverReceived": Cause.LOST,
     "TimeoutError": Cause.SILENT,
     "TooLargeDecoded": Cause.BOMB,
+    "NothingYet": Cause.SLOW,
     "PutOff": Cause.SLOW,
     "TooSlow": Cause.SLOW,
     "TooManyChunks": Cause.TOO_LARGE,

@@ -10,12 +10,14 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.circles import circles
 from sitecrawl.frontier.drought import Drought
+from sitecrawl.frontier.order import goes_last
+from sitecrawl.frontier.pace import Pace
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import is_pool
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
@@ -127,6 +129,7 @@ class Host:
     silent: dict[str, int] = field(default_factory=dict)
     """Of a pool: how often in a row names failed, the `MAX_SILENT` that did last."""
     drought: Drought = field(default_factory=Drought)
+    pace: Pace = field(default_factory=Pace)
     _kin: Kin | None = None
 
     def __post_init__(self) -> None:
@@ -216,10 +219,19 @@ class Host:
 
     def waste(self, section: Section) -> None:
         """An attempt at `section` took its time and brought nothing: its next turns pay for that."""
+        self.pace.took(inf)
         trials, successes = section.trials, section.successes
         section.show(good=False)
         self.kin.learn(section, section.trials - trials, section.successes - successes)
         weigh(section, self.kin)
+
+    def patience(self, factor: float) -> float:
+        """As of `Pace`; infinite for the many servers of a pool."""
+        return inf if self.is_pool else self.pace.patience(factor, self.active)
+
+    def puts_off(self) -> bool:
+        """Whether a URL that takes so long is put off, for another waits that was not. It is then counted."""
+        return any(not goes_last(entry) for entry, _ in self.waiting()) and self.pace.puts_off(self.active)
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1
@@ -274,6 +286,7 @@ class Host:
     def answer(self, name: str) -> None:
         """A download of a URL of the host `name` has worked."""
         self.failures = 0
+        self.pace.answered()
         self.silent.pop(name, None)
 
     def is_silent(self, name: str, options: PolitenessOptions) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Running
+from sitecrawl.frontier.hosts import Host
 
 
 class Arriving:
@@ -92,3 +96,100 @@ def test_where_all_have_dripped_twice() -> None:
     assert asked("b.example") == ("TooSlow", PATIENCE)
     Running(set(), Arriving(), "http://a.example/", 0.0, drips).__exit__(None, None, None)
     assert asked("a.example") == ("TooSlow", PATIENCE)
+
+
+class Clock:
+    """An event loop of which a test says what time it is, and which has one alarm."""
+
+    def __init__(self) -> None:
+        self.now = self.rings = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, ring: Callable[..., None], *words: Any) -> None:
+        self.rings, self._ring, self._words = when, ring, words
+
+    def ring(self, late: float = 0.0) -> None:
+        self.now = self.rings + late
+        self._ring(*self._words)
+
+
+class Busy(Host):
+    """A host for which other URLs wait, until `others` is false."""
+
+    others = True
+
+    def puts_off(self) -> bool:
+        return self.others and self.pace.puts_off(1)
+
+
+def begun(usual: float, *, timeout: float = 60.0, min_rate: float = 100.0) -> tuple[Clock, Arriving, Busy]:
+    """A first attempt at a host that usually takes so long."""
+    clock, download, host = Clock(), Arriving(), Busy(b"", "a.example")
+    host.pace.took(usual)
+    running = Running(set(), download, "http://a.example/", timeout, None, asked=host, puts_off=(5.0, min_rate))
+    running.begin(cast(asyncio.AbstractEventLoop, clock))
+    return clock, download, host
+
+
+def ended(download: Arriving) -> str:
+    return type(download.error).__name__
+
+
+def test_nothing_comes() -> None:
+    """What brings nothing in five times the usual time is put off, and counts as that."""
+    clock, download, host = begun(1.0)
+    clock.ring()
+    assert (clock.now, ended(download), host.pace.in_row) == (5.0, "NothingYet", 1)
+
+
+def test_nothing_else_waits() -> None:
+    """It has its time, until something else waits, and in the end its time is over."""
+    clock, download, host = begun(1.0, timeout=18.0)
+    host.others = False
+    for _ in range(3):
+        clock.ring()
+        assert download.error is None
+    clock.ring()
+    assert (clock.now, ended(download)) == (18.0, "DownloadTimeoutError")
+
+
+def test_it_comes_slowly_from_the_start() -> None:
+    """An answer that has begun is put off as soon when hardly anything more comes."""
+    clock, download, _ = begun(1.0)
+    download.arrived = 800
+    clock.ring()
+    assert download.error is None
+    download.arrived += 499
+    clock.ring()
+    assert (clock.now, ended(download)) == (10.0, "PutOff")
+
+
+def test_it_comes_well() -> None:
+    """So it goes on, however long it takes; a stall after that may last as long as it came before."""
+    clock, download, _ = begun(1.0, timeout=0.0)
+    for _ in range(5):
+        download.arrived += 100_000
+        clock.ring()
+    assert (clock.now, download.error) == (80.0, None)
+    clock.ring()
+    assert (clock.now, ended(download)) == (160.0, "PutOff")
+
+
+def test_nobody_had_time_for_what_came() -> None:
+    """An alarm that rings late says nothing."""
+    clock, download, _ = begun(1.0)
+    clock.ring(late=2.6)
+    assert download.error is None
+    clock.ring(late=0.1)
+    assert ended(download) == "NothingYet"
+
+
+def test_slow_answers_that_are_no_fault() -> None:
+    """Where there is no least rate, what has begun is not put off."""
+    clock, download, _ = begun(1.0, min_rate=0.0)
+    download.arrived = 1
+    for _ in range(3):
+        clock.ring()
+    assert download.error is None

@@ -307,6 +307,24 @@ def test_what_drips_is_put_off(tmp_path: Path) -> None:
     assert sorted(asked[-len(slow) :]) == sorted(slow)
 
 
+def test_what_hangs_is_put_off(tmp_path: Path) -> None:
+    """A URL that brings nothing while others wait for the only seat of its host comes when these are done."""
+    asked: list[str] = []
+    slow = [f"/slow-{number}" for number in range(4)]
+    site = pages({"/": linking(*slow, *GOOD), **{path: whole(path.encode()) for path in [*slow, *GOOD]}})
+
+    def trick(connection: socket.socket, path: str) -> None:
+        asked.append(path)
+        (hostile.silent if path in slow and asked.count(path) == 1 else site)(connection, path)
+
+    with HostileWeb(trick, "127.0.0.94") as web:
+        found = run([web.root], tmp_path, {**SETTINGS, **PATIENT, "SITECRAWL_ORDER": "bfs"})
+    assert found.code == 0, found.log
+    assert good_pages(tmp_path, web.root) == dict.fromkeys(["/", *slow, *GOOD], 1)
+    assert asked[:6] == ["/robots.txt", "/", *slow]
+    assert max(map(asked.index, GOOD)) < min(asked.index(path, 6) for path in slow)
+
+
 @pytest.mark.parametrize("limit", [one for one in LIMITS if one not in ELSEWHERE], ids=lambda limit: limit.stat)
 def test_every_limit_is_met_and_counted(crawl: Crawl, limit: object) -> None:
     """No limit without a host that goes beyond it, and no host that does without a stat."""
