@@ -93,6 +93,10 @@ class Sitemaps(Later):
     name = "sitemaps"
 
 
+class Update(Later):
+    name = "update"
+
+
 class Upload(Later):
     name = "upload"
 

@@ -255,10 +255,10 @@ def resume_command(argv: Sequence[str], directory: Path) -> str | None:
     """
     place = next((n for n, word in enumerate(argv) if Path(word).name == "scrapy"), 0)
     words = argv[place + 1 :]
-    if not place or "crawl" not in words:
+    if not place or not {"crawl", "update"} & {*words}:
         return None
     program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
-    given = any(re.match(r"(-s|--set=?)?JOBDIR=|(-a)?job=", word) for word in words)
+    given = any(re.match(r"(-s|--set=?)?JOBDIR=|(-a)?job=|update$", word) for word in words)
     shown = [masked(word) for word in words]
     return shlex.join([*program, *shown, *(() if given else ("-s", f"JOBDIR={directory}"))])
 

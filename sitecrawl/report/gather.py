@@ -26,6 +26,7 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.recrawl.rounds import Round, read_rounds
 from sitecrawl.report import graph
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.report.web import Web, read_web
@@ -36,6 +37,8 @@ from sitecrawl.why.linkers import Linkers, find_linkers
 
 HOSTS: Final = 50
 CHANGES: Final = 100
+ROUNDS: Final = 31
+"""Rounds over what is known that are shown: the newest."""
 DEMOTED: Final = 100
 ROWS: Final = 25
 PICTURES: Final = 12
@@ -132,6 +135,8 @@ class ReportData:
     """With the pages that link there."""
     searched: Linkers
     stored: Stored
+    rounds: list[Round]
+    """The last ones, the newest first."""
     remote: list[str]
     """What stores elsewhere have of it, in words."""
     web: Web
@@ -174,6 +179,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             ],
             searched=searched,
             stored=stored,
+            rounds=read_rounds(reader.database)[: -ROUNDS - 1 : -1],
             remote=reader.remote_files(),
             web=web,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Spider
@@ -24,7 +25,9 @@ from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawl.sitemaps import Sitemaps
+from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
+from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
@@ -63,6 +66,8 @@ class SiteSpider(Spider):
     """Those of `own_arguments` that are paths: in a job file they begin beside it."""
 
     arguments: SiteArguments
+    given: Mapping[str, Any] = MappingProxyType({})
+    """The arguments as they were typed, but for what is of one run."""
     can_begin_again = True
     """Whether it takes `again`."""
     stopped_patterns: frozenset[str] = frozenset()
@@ -81,6 +86,9 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        given = {name: text for name, text in kwargs.items() if name != "again" and not name.startswith("_")}
+        if not is_file(given.get("job", "")):  # it says where the crawl is, which has been found
+            given.pop("job", None)
         kwargs = with_job_file(crawler, kwargs)
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
         if crawler.settings.getbool("SITECRAWL_FTP"):
@@ -109,7 +117,7 @@ class SiteSpider(Spider):
         else:
             leave_pages_out(crawler.settings)
         spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
-        spider.arguments = arguments
+        spider.arguments, spider.given = arguments, given
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
         seconds = crawler.settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
@@ -128,6 +136,7 @@ class SiteSpider(Spider):
         if self.arguments.dry:
             await self._look()
             return
+        self.runtime.checkpoints.add(Given(self.given))
         began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.arguments.gathers or began:

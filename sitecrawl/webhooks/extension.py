@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -127,7 +127,11 @@ class Webhooks:
             causes = [{"why": cause.why, "hosts": cause.hosts} for cause in runtime.outcomes.causes[:10]]
             ending = ending_of(runtime, reason)
             words = f"fetched no page, and {ending}" if no_page else ending
-            about = {"ending": printable(ending, 1000), "no_page": no_page, "causes": causes if no_page else []}
+            about: dict[str, Any] = {"ending": printable(ending, 1000), "no_page": no_page}
+            about |= {"causes": causes if no_page else [], "round": None}
+            found = getattr(getattr(self._crawler.spider, "recrawling", None), "round", None)
+            if found is not None:
+                words, about["round"] = f"{words} ({found})", asdict(found)
             self._tell(Event.END, words, reason=printable(reason, _REASON), **about)
         await asyncio.gather(*(courier.close(CLOSING_SECONDS) for courier in self._couriers))
         self._client.close()

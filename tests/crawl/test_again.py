@@ -138,6 +138,16 @@ def test_changes(two_nights: tuple[LocalWeb, Path, str]) -> None:
     assert scrapy("changes", "-d", str(job), "--round", "1", "--rounds").returncode == 2
 
 
+def test_the_report(two_nights: tuple[LocalWeb, Path, str], tmp_path: Path) -> None:
+    """It has what the rounds have found."""
+    done = scrapy("report", str(two_nights[1]), "-o", str(tmp_path / "report.html"))
+    assert done.returncode == 0, done.stderr
+    rounds = re.search('<section id="rounds">(.*?)</section>', (tmp_path / "report.html").read_text(), re.DOTALL)
+    assert rounds is not None
+    first = [row for row in re.findall("<tr>(.*?)</tr>", rounds[1], re.DOTALL) if '<th scope="row">1</th>' in row]
+    assert re.findall(r"<td>(\d+)</td>", first[0]) == ["10", "2", "2", "1", "1", "1"]
+
+
 def test_exports_go_on(tmp_path: Path) -> None:
     """`export --since last` has what has become of pages since the last one, and nothing of those that stay."""
     job, file = tmp_path / "job", tmp_path / "new.jsonl"
@@ -179,6 +189,26 @@ def test_without_a_crawl(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert web.paths() == ["/", "/a"]
     assert not rounds_of(tmp_path / "job")
+
+
+def test_update(tmp_path: Path) -> None:
+    """`scrapy update` needs the directory alone: spider and arguments are those of the last run."""
+    job = tmp_path / "job"
+    with LocalWeb({"/": linked("/a", "/b"), "/a": page("a"), "/b": page("b")}) as web:
+        crawl(web.root, job, deny="/b", scope="host")
+        web.pages = {"/": linked("/a", "/b", "/c"), "/a": page("a"), "/b": page("b"), "/c": page("c")}
+        web.hits.clear()
+        settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_WEBHOOKS": f"{web.root}/hook"}
+        done = scrapy("update", str(job), settings=settings)
+        assert done.returncode == 0, done.stderr
+        told = [json.loads(hit.body) for hit in web.hits if hit.path == "/hook"]
+        assert Counter(path for path in web.paths() if path != "/hook") == Counter(["/", "/a", "/c"])
+        assert "1 new, 1 changed of 2 known URLs" in done.stderr
+        assert told[-1]["round"].items() >= {"number": 1, "asked": 2, "new": 1, "changed": 1, "unchanged": 1}.items()
+        assert told[-1]["text"].endswith("(1 new, 1 changed of 2 known URLs).")
+        assert "Since the last run" not in done.stderr
+    missing = scrapy("update", str(tmp_path / "none"))
+    assert (missing.returncode, "holds no crawl" in missing.stderr) == (1, True)
 
 
 def test_only_what_is_older(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ BASES: dict[str, type[ScrapyCommand]] = {
     "genspider": ScrapyGenspider,
     "settings": ScrapySettings,
     "version": ScrapyVersion,
+    "update": ScrapyCrawl,
 }
 """Commands of Scrapy that ours extend."""
 

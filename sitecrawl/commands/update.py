@@ -1,0 +1,44 @@
+"""`scrapy update DIR`: one more round over a crawl, with the arguments that it had."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.commands.crawl import Command as CrawlCommand
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.crawldir.given import given_to
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+
+class Command(CrawlCommand):
+    """As `scrapy crawl` with `-a again=1`, in the directory of a crawl, by its spider, and with the arguments of its
+    last run. What is named here counts instead; settings are not remembered. Exit codes are those of `scrapy crawl`.
+    """
+
+    def syntax(self) -> str:
+        return "[options] <directory>"
+
+    def short_desc(self) -> str:
+        return "Look for what is new in a crawl that exists"
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("Name the directory of a crawl: scrapy update crawls/mine")
+        assert self.settings is not None
+        directory = Path(args[0])
+        try:
+            spider = manifest_of(directory).spider
+            with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+                given = given_to(database)
+        except SitecrawlError as error:
+            self._refuse(str(error))
+            return
+        self.settings.set("JOBDIR", str(directory), priority="cmdline")
+        opts.spargs = {**given, "again": "1", **opts.spargs}
+        super().run([spider], opts)
