@@ -11,8 +11,9 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.change_feed import atom
 from sitecrawl.console.change_rows import CHANGES, ROUNDS, WITH_DIFFS
-from sitecrawl.console.listing import write
+from sitecrawl.console.listing import FORMATS, write
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.export.changes import changes, spans_of, spans_since
 from sitecrawl.pagestore.printing import parse_since
@@ -25,6 +26,7 @@ class Command(ListingCommand):
     """
 
     summary = "List pages that are new, changed, gone or moved"
+    formats = (*FORMATS, "atom")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -37,8 +39,8 @@ class Command(ListingCommand):
         if sum((bool(opts.since), opts.round is not None, opts.rounds)) > 1:
             raise UsageError("--since, --round and --rounds are three questions: ask one", print_help=False)
         if opts.rounds:
-            if opts.format == "urls":
-                raise UsageError("a round has no URL: choose another --format", print_help=False)
+            if opts.format in {"urls", "atom"}:
+                raise UsageError("a round is no page: choose another --format", print_help=False)
             write(islice(rounds_in(self.directory(opts)), opts.limit), ROUNDS, sys.stdout, format=opts.format)
             return
         try:
@@ -49,4 +51,8 @@ class Command(ListingCommand):
         with self.pages(opts) as reader, pages_with_texts(reader) as pages:
             spans = spans_since(pages, since) if since is not None else spans_of(pages, span_of(rounds, opts.round))
             found = islice(changes(pages, spans), opts.limit)
+            if opts.format == "atom":
+                name = Path(self.directory(opts)).resolve().name
+                sys.stdout.buffer.writelines(line.encode() for line in atom(found, name, with_diffs=opts.diff))
+                return
             write(found, WITH_DIFFS if opts.diff else CHANGES, sys.stdout, format=opts.format)

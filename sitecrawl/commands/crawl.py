@@ -42,6 +42,7 @@ from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
+from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.described import arguments_of
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
