@@ -133,9 +133,15 @@ class Rate:
     def __init__(self, seconds: float = RATE_SECONDS) -> None:
         self._seconds = seconds
         self._samples: deque[tuple[float, int]] = deque()
+        self._last = self._fallen = 0
 
     def update(self, now: float, total: int) -> float:
-        """Note `total` at the time `now`; returns its growth a second."""
+        """Note `total` at the time `now`; returns its growth a second. It falls where URLs are queued once more: that
+        is no growth.
+        """
+        self._fallen += max(0, self._last - total)
+        self._last = total
+        total += self._fallen
         self._samples.append((now, total))
         while len(self._samples) > 2 and now - self._samples[0][0] > self._seconds:
             self._samples.popleft()

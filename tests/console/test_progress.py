@@ -111,6 +111,16 @@ class TestStatusLine:
         rate.update(3600, 10)
         assert rate.update(3605, 110) == 20
 
+    def test_what_is_queued_once_more(self) -> None:
+        """A total that falls, as in another round, is no growth below zero."""
+        rate = Rate(seconds=10)
+        assert [rate.update(now, total) for now, total in ((0, 100), (1, 0), (2, 5), (4, 15))] == [
+            0.0,
+            0.0,
+            2.5,
+            3.75,
+        ]
+
     def test_rate_where_samples_are_rare(self) -> None:
         """With a sample a little later than the window is long, it is the growth since the one before, not 0."""
         rate = Rate(seconds=60)
