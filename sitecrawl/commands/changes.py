@@ -6,6 +6,7 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 
 from scrapy.exceptions import UsageError
 

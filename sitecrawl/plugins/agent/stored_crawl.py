@@ -72,7 +72,7 @@ class StoredCrawl:
             if not captures:
                 raise StorageError(f"{url} is not stored")
             store = next(store for _, store in pages.stores if store.get(captures[0].id) == captures[0])
-            text = pages.page_of(store, captures[0]).text or ""
+            text = pages.page_of(store, captures[0]).markdown or ""
             end = offset + limit
             return {
                 **_row(captures[0]),
