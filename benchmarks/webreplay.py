@@ -14,7 +14,6 @@ from typing import Final
 
 from copied import Copies
 from oracle import foresee
-from order import Published
 from order_cluster import neighbourhood
 from outcome import Outcome
 from replaying import Replayed, replayed
@@ -105,7 +104,8 @@ def _share(web: Web, conditions: Conditions, outcome: Outcome, directory: Path) 
 
 def _frontier_of(conditions: Conditions) -> tuple[Order, FrontierOptions]:
     if conditions.policy == "published":
-        return Published(), FrontierOptions(lambda_policy="pages", traps=replace(conditions.traps, hold=False))
+        options = FrontierOptions(traps=replace(conditions.traps, hold=False))
+        return order_named("aopic-published"), options
     return order_named(conditions.policy), FrontierOptions(traps=conditions.traps, learn_rules=conditions.learn_rules)
 
 

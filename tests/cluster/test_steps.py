@@ -67,7 +67,7 @@ class Interrupted(redis.asyncio.Redis):
             found = await execute(**options)
             return [found[0], *found[1 + len(loads) :]]
 
-        made.execute_command, made.execute = interrupted, answers
+        made.execute_command, made.execute = interrupted, answers  # type: ignore[method-assign, assignment]
         return made
 
 

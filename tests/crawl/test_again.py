@@ -247,7 +247,12 @@ def test_sitemaps_go_first(tmp_path: Path) -> None:
             "{root}", web.root
         )
         sitemap = Answer(xml.encode(), headers={"Content-Type": "text/xml"})
-        return {"/": linked("/about"), "/about": page("a"), "/map.xml": sitemap} | {one: page(one) for one in stories}
+        return {
+            "/": linked("/about"),
+            "/about": page("a"),
+            "/map.xml": sitemap,
+            **{one: page(one) for one in stories},
+        }
 
     with LocalWeb({}) as web:
         web.pages = site("/one")

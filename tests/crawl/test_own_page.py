@@ -10,7 +10,7 @@ import pytest
 from console import command
 from crawling import scrapy
 from documents import pdf_of
-from localweb import Answer, LocalWeb
+from localweb import Answer, LocalWeb, Page
 
 from sitecrawl.pagestore import Capture, PageReader
 
@@ -32,7 +32,7 @@ class Shop(CrawlSpider):
         yield {"url": response.url}
 """
 OWN_MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"own.Own": 543}}
-PAGES = {
+PAGES: dict[str, Page] = {
     "/": "<html lang=en><title>Home</title><p>Welcome <a href=/apples>a</a> <a href=/broken>b</a> <a href=/list>c</a>"
     "<a href=/gone>d</a> <a href=/paper?pdf>e</a> <a href=/unlinked rel=nofollow>f</a>",
     "/apples": "<title>Apples</title><meta name=robots content=noindex><link rel=canonical href=/a><p>Red apples",

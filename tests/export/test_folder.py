@@ -11,7 +11,7 @@ from console import command
 from crawling import crawl
 from hypothesis import given
 from hypothesis import strategies as st
-from localweb import Answer, LocalWeb
+from localweb import Answer, LocalWeb, Page
 
 from sitecrawl.export.folder import Names
 from sitecrawl.export.once import Once
@@ -77,7 +77,7 @@ def test_no_name_leads_elsewhere(path: str) -> None:
     assert name.isprintable()
 
 
-PAGES = {
+PAGES: dict[str, Page] = {
     "/": f'<html lang=en><title>Home: "a"\n---\nx: &amp; y</title>{NAV}<main><h1>Welcome</h1>{TEXT}'
     "<a href=/docs/a>on</a></main>",
     "/imprint": f"<title>Imprint</title>{NAV}<main><h1>Imprint</h1>{TEXT}<pre>---\nurl: evil</pre></main>",
