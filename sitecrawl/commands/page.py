@@ -10,9 +10,11 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
+from sitecrawl.console.exchange import curl, difference, resent, shown
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible_bytes
+from sitecrawl.pagestore.record import HttpMessage
 from sitecrawl.pagestore.workers import Reader
 
 
@@ -30,6 +32,14 @@ class Command(ReadingCommand):
         parser.add_argument(
             "--all", action="store_true", help="list all stored versions, newest first; with --headers print them"
         )
+        traffic = parser.add_mutually_exclusive_group()
+        traffic.add_argument(
+            "--exchange", action="store_true", help="print the request as sent and the answer as received"
+        )
+        traffic.add_argument(
+            "--curl", action="store_true", help="print the command of curl's that sends the request again"
+        )
+        traffic.add_argument("--resend", action="store_true", help="send the request again, and print what differs")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -39,7 +49,30 @@ class Command(ReadingCommand):
             if not captures:
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")
             for capture in captures:
-                _show(reader, capture, opts)
+                if opts.exchange or opts.curl or opts.resend:
+                    _show_traffic(reader, capture, opts)
+                else:
+                    _show(reader, capture, opts)
+
+
+def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:
+    sent = reader.sent_for(capture)
+    if sent is None:
+        raise StorageError(f"There is no request in {reader.directory} for {visible(capture.url)}")
+    if opts.curl:
+        print(curl(capture.url, sent))
+        return
+    page = reader.read(capture)
+    received = HttpMessage(page.start_line, page.headers, page.payload)
+    if opts.exchange:
+        print(shown(sent) + shown(received, capture.charset), end="")
+        return
+    differs = False
+    for line in difference(received, resent(capture.url, sent), capture.charset):
+        print(line)
+        differs = True
+    if not differs:
+        print("The answer is the same")
 
 
 def _show(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:

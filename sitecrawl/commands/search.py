@@ -44,11 +44,14 @@ class Command(ListingCommand):
             self.list(opts)
 
     def list(self, opts: argparse.Namespace) -> None:
-        with self.pages(opts) as reader, SearchIndex(reader.directory) as index:
+        with (
+            self.pages(opts) as reader,
+            SearchIndex(reader.directory) as index,
+            pages_with_texts(reader) as pages,
+        ):
             if not opts.no_update:
-                with pages_with_texts(reader) as pages:
-                    index.update(pages)
-            hits = index.find(opts.words, opts.limit)
+                index.update(pages)
+            hits = index.find(opts.words, opts.limit, importance=pages.importance.of_key)
             write(hits, HITS, sys.stdout, format=opts.format)
             if not hits:
                 print(f"scrapy: no page has all of these words: {in_store(reader)}", file=sys.stderr)

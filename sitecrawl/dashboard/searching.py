@@ -17,6 +17,7 @@ from sitecrawl.base.display import visible
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.export.fulltext import FILE, FOUND, Hit, SearchIndex
+from sitecrawl.export.importance import Importance
 from sitecrawl.pagestore.lookup import host_of
 
 _SHOWN: Final = 30
@@ -49,8 +50,8 @@ class SearchPage:
     def _find(self, words: str) -> list[Hit]:
         if not (self._directory / FILE).exists():
             raise SitecrawlError("There is no index yet: `scrapy search` makes it, and adds to it what is new")
-        with SearchIndex(self._directory) as index:
-            return index.find(words, _SHOWN, seconds=_SECONDS)
+        with SearchIndex(self._directory) as index, Importance(self._directory) as importance:
+            return index.find(words, _SHOWN, seconds=_SECONDS, importance=importance.of_key)
 
     @cached_property
     def _template(self) -> Template:

@@ -1,9 +1,14 @@
 """A full-text index of a crawl's pages: what `scrapy search` asks.
 
     search.sqlite in the crawl's directory
-        pages   a row a URL: its newest page, with title and main text
+        pages   a row a URL: its newest page, with title, main text, and what links to it say
         words   FTS5 over them (https://sqlite.org/fts5.html)
+        links   what links to a URL say, each text once, whether the URL is a page or not
         marks   how far each store of pages has been taken in, as in `sitecrawl.export.marks`
+
+The rank is that of Brin and Page, "The anatomy of a large-scale hypertextual Web search engine" (1998): words of the
+title, of the anchors of links to the page, of its URL and of its text, each with its weight (BM25), and then the
+page's importance. What links say of a page is known when all pages have been taken in, so it comes last (`_join`).
 
 SQLite because it ships with Python, ranks (BM25) and cuts snippets: those of a long text out of the part that ranks
 best, so that a page of nothing but the words costs no more than another. The tokenizer is `unicode61` without
@@ -17,8 +22,8 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -32,27 +37,35 @@ from sitecrawl.pagestore.columns import checksum
 FILE: Final = "search.sqlite"
 _APPLICATION_ID: Final = 0x53434654
 """`SCFT`"""
-_VERSION: Final = 1
+_VERSION: Final = 2
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS pages (
     id INTEGER PRIMARY KEY, url_key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, fetched REAL NOT NULL,
-    title TEXT NOT NULL, text TEXT NOT NULL
+    title TEXT NOT NULL, text TEXT NOT NULL, anchors TEXT NOT NULL DEFAULT ''
 );
+CREATE TABLE IF NOT EXISTS links (
+    target TEXT NOT NULL, text TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (target, text)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS new_links ON links (target) WHERE is_new;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
-    title, url, text, content = 'pages', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+    title, url, text, anchors, content = 'pages', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
 );
 CREATE TRIGGER IF NOT EXISTS pages_added AFTER INSERT ON pages BEGIN
-    INSERT INTO words (rowid, title, url, text) VALUES (new.id, new.title, new.url, new.text);
+    INSERT INTO words (rowid, title, url, text, anchors)
+    VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
 CREATE TRIGGER IF NOT EXISTS pages_changed AFTER UPDATE ON pages BEGIN
-    INSERT INTO words (words, rowid, title, url, text) VALUES ('delete', old.id, old.title, old.url, old.text);
-    INSERT INTO words (rowid, title, url, text) VALUES (new.id, new.title, new.url, new.text);
+    INSERT INTO words (words, rowid, title, url, text, anchors)
+    VALUES ('delete', old.id, old.title, old.url, old.text, old.anchors);
+    INSERT INTO words (rowid, title, url, text, anchors)
+    VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
 CREATE TABLE IF NOT EXISTS marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
 _CLEAR: Final = """
 DELETE FROM marks;
 DELETE FROM pages;
+DELETE FROM links;
 INSERT INTO words (words) VALUES ('delete-all');
 """
 _PUT: Final = """
@@ -60,9 +73,28 @@ INSERT INTO pages (url_key, url, fetched, title, text) VALUES (?, ?, ?, ?, ?) ON
 SET url = excluded.url, fetched = excluded.fetched, title = excluded.title, text = excluded.text
 WHERE excluded.fetched >= pages.fetched
 """
-_FIND: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words, 8.0, 2.0, 1.0) LIMIT ?"
-"""A word of the title counts as much as eight of the text."""
+_LINK: Final = "INSERT OR IGNORE INTO links (target, text) VALUES (?, ?)"
+_TARGETS: Final = "SELECT DISTINCT target FROM links WHERE is_new LIMIT ?"
+_JOIN: Final = """
+UPDATE pages SET anchors = (
+    SELECT group_concat(text, char(10)) FROM (SELECT text FROM links WHERE target = :key LIMIT :most)
+) WHERE url_key = :key
+"""
+_JOINED: Final = "UPDATE links SET is_new = 0 WHERE target = ? AND is_new"
+_FIND: Final = """
+SELECT rowid, -bm25(words, 8.0, 2.0, 1.0, 4.0) AS score FROM words WHERE words MATCH ? ORDER BY score DESC LIMIT ?
+"""
+"""A word of the title counts as much as eight of the text, and one of an anchor as much as four."""
 _PAGE: Final = "SELECT url, title, text, fetched FROM pages WHERE id = ?"
+_KEY: Final = "SELECT url_key FROM pages WHERE id = ?"
+_RANKED: Final = 200
+"""Pages that are best by their words and among which importance decides, at least."""
+_MOST_ANCHORS: Final = 50
+"""Different texts of links that are kept of a page."""
+_WEIGHT: Final = 0.1
+"""What importance counts: with each e times the average's, a page's score is raised by so much. Known pages are found
+best with it: docs/export.md.
+"""
 _PARTS: Final = "CREATE VIRTUAL TABLE parts USING fts5 (title, url, text, tokenize = 'unicode61 remove_diacritics 2')"
 _SNIPPET: Final = """
 SELECT snippet(parts, 2, char(2), char(3), '\N{HORIZONTAL ELLIPSIS}', 24)
@@ -145,47 +177,86 @@ class SearchIndex:
                 count += self._take(name, some, go_on)
                 if not go_on():
                     return count
+        while go_on() and self._join():
+            pass
         return count
+
+    def _join(self) -> bool:
+        """Let some pages have what new links say of them; whether there are more."""
+        with file_errors(self.path):
+            targets = self._db.execute(_TARGETS, (_TOGETHER,)).fetchall()
+            with self._transaction():
+                self._db.executemany(_JOIN, [{"key": key, "most": _MOST_ANCHORS} for (key,) in targets])
+                self._db.executemany(_JOINED, targets)
+        return len(targets) == _TOGETHER
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
 
     def _marks(self) -> dict[str, Mark]:
         with file_errors(self.path):
             return {name: Mark(*mark) for name, *mark in self._db.execute("SELECT store, id, checksum FROM marks")}
 
     def _take(self, store: str, some: Sequence[ExportedPage], go_on: Callable[[], bool]) -> int:
-        rows = []
+        rows, links = [], []
         for page in some:
-            row = _row(page)
+            row, said = _row(page), page.anchors
             if not go_on():  # by then it may have been read in part
                 break
             rows.append(row)
+            links += said
         if not rows:
             return 0
         last = some[len(rows) - 1].capture
-        with file_errors(self.path):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.executemany(_PUT, rows)
-                self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (store, last.id, checksum(last)))
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
+        with file_errors(self.path), self._transaction():
+            self._db.executemany(_PUT, rows)
+            self._db.executemany(_LINK, links)
+            self._db.executemany("UPDATE links SET is_new = 1 WHERE target = ?", [row[:1] for row in rows])
+            self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (store, last.id, checksum(last)))
         return len(rows)
 
-    def find(self, text: str, limit: int, *, seconds: float = math.inf) -> list[Hit]:
-        """The best pages first. Raises `OptionError` for a `text` without words, `StorageError` also where it takes
-        longer than so many `seconds`.
+    def find(
+        self,
+        text: str,
+        limit: int,
+        *,
+        seconds: float = math.inf,
+        importance: Callable[[str], float | None] = lambda key: None,
+    ) -> list[Hit]:
+        """The best pages first. `importance` gives that of a page by its key, from 0 to 1, if it is known.
+
+        Raises `OptionError` for a `text` without words, `StorageError` also where it takes longer than so many
+        `seconds`.
         """
         terms, until = _terms_of(text), time.monotonic() + seconds
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         hits = []
         with file_errors(self.path):
-            for found in self._db.execute(_FIND, (" ".join(terms), limit)).fetchall():
+            found_all = self._db.execute(_FIND, (" ".join(terms), max(limit, _RANKED))).fetchall()
+            for found in self._ranked(found_all, importance)[:limit]:
                 for url, title, body, fetched in self._db.execute(_PAGE, found):
                     hits.append(Hit(url, title, _snippet(terms, title, url, body), fetched))
                     if time.monotonic() > until:
                         raise sqlite3.OperationalError("interrupted")
         return hits
+
+    def _ranked(
+        self, found: Sequence[tuple[int, float]], importance: Callable[[str], float | None]
+    ) -> list[tuple[int]]:
+        """The rows, those first that are best by words and importance."""
+        (pages,) = self._db.execute("SELECT count(*) FROM pages").fetchone()
+        scores = {}
+        for row, score in found:
+            (key,) = self._db.execute(_KEY, (row,)).fetchone()
+            scores[row] = score * (1 + _WEIGHT * math.log1p((importance(key) or 0.0) * pages))
+        return [(row,) for row in sorted(scores, key=scores.__getitem__, reverse=True)]
 
     def close(self) -> None:
         self._db.close()

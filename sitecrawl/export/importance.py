@@ -27,9 +27,13 @@ class Importance:
 
     def of(self, capture: Capture) -> float | None:
         """From 0 to 1; None where it is not known."""
+        return self.of_key(capture.url_key)
+
+    def of_key(self, url_key: str) -> float | None:
+        """That of the page that has the key."""
         if self._frontier is None:
             return None
-        record = self._frontier.record(self._fingerprint(capture.url_key))
+        record = self._frontier.record(self._fingerprint(url_key))
         return None if record is None else self._frontier.importance(record)
 
     def __enter__(self) -> Self:

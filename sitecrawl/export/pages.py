@@ -31,6 +31,7 @@ from sitecrawl.page.markdown import joined
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.tables import Block
 from sitecrawl.pagestore.capture import Capture, clean_text
+from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.pagestore.workers import Reader, WorkersReader
@@ -179,6 +180,14 @@ class ExportedPage:
         if self.item is None:
             return []
         return [clean_text(link.url) for link in self.item.links]
+
+    @property
+    def anchors(self) -> list[tuple[str, str]]:
+        """What its links to other pages say: key of the URL, and text."""
+        if self.item is None:
+            return []
+        keyed = [(url_key(link.url), clean_text(link.text)) for link in self.item.links if link.text]
+        return [(key, text) for key, text in keyed if key != self.capture.url_key]
 
     @property
     def modified(self) -> datetime | None:

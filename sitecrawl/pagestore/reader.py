@@ -272,6 +272,12 @@ class PageReader:
             return None
         return record.parse_http(found.block) if found.type == "request" else None
 
+    def sent_for(self, capture: Capture) -> record.HttpMessage | None:
+        """The same, wherever its record is: behind that of the capture before, as ids are in the order of records."""
+        before = self._select("id < ? ORDER BY id DESC LIMIT 1", (capture.id,))
+        ends = [one.warc_offset + one.warc_length for one in before if one.warc_file == capture.warc_file]
+        return self.request_of(capture, max(ends, default=0))
+
     def close(self) -> None:
         self._db.close()
 

@@ -19,7 +19,7 @@ from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
-from sitecrawl.pagestore.record import RENDERED, SCREENSHOT
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, HttpMessage
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 _CHUNK: Final = 500
@@ -81,8 +81,13 @@ class WorkersReader:
         return self._void.get(reader.directory, ())
 
     def read(self, capture: Capture) -> StoredPage:
-        reader = next(reader for reader in self.readers if reader.get(capture.id) == capture)
-        return reader.read(capture)
+        return self._reader_of(capture).read(capture)
+
+    def sent_for(self, capture: Capture) -> HttpMessage | None:
+        return self._reader_of(capture).sent_for(capture)
+
+    def _reader_of(self, capture: Capture) -> PageReader:
+        return next(reader for reader in self.readers if reader.get(capture.id) == capture)
 
     def __enter__(self) -> Self:
         return self

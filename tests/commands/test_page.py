@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -11,9 +13,14 @@ from pathlib import Path
 
 import pytest
 from crawling import forked
+from crawling import scrapy as crawl_scrapy
+from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, exchange, page
 
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.console.exchange import curl, resent
 from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.record import MASK, HttpMessage
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "SCRAPY_SETTINGS_MODULE": "sitecrawl.settings", "PYTHONPATH": str(PROJECT)}
@@ -143,3 +150,75 @@ def test_a_reader_that_has_enough(crawls):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def web():
+    site = {"/": linked("/about", title="front"), "/about": "<p>one</p>"}
+    with LocalWeb(site) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def crawled(web, tmp_path_factory):
+    job = tmp_path_factory.mktemp("traffic") / "job"
+    settings = {"JOBDIR": job, "SITECRAWL_DELAY_FACTOR": 0}
+    done = crawl_scrapy("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
+    assert done.returncode == 0, done.stderr
+    return job
+
+
+class TestTraffic:
+    """The exchange of a page that a real crawl has fetched."""
+
+    def page(self, job: Path, *words: str) -> str:
+        done = scrapy("page", "-d", str(job), *words, cwd=job.parent)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode()
+
+    def test_exchange(self, web, crawled):
+        """The request as sent, then the answer as received."""
+        told = self.page(crawled, "--exchange", f"{web.root}/about")
+        sent, received, body = told.split("\n\n")
+        assert sent.startswith("GET /about HTTP/1.1\nHost: 127.0.0.1")
+        assert "User-Agent: " in sent
+        assert received.startswith("HTTP/1.")
+        assert body == "<p>one</p>\n"
+
+    @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+    def test_curl(self, web, crawled):
+        """The command sends the same request again."""
+        command_line = self.page(crawled, "--curl", f"{web.root}/about")
+        before = [hit for hit in web.hits if hit.path == "/about"][-1]
+        done = subprocess.run(shlex.split(command_line), capture_output=True, check=True)
+        assert done.stdout.endswith(b"<p>one</p>")
+        after = web.hits[-1]
+        assert (after.method, after.path) == (before.method, before.path)
+        mine = ("user-agent", "accept", "accept-language", "accept-encoding", "host")
+        for name in mine:
+            assert after.headers.get(name) == before.headers.get(name)
+
+    def test_resend(self, web, crawled):
+        """What the server says now is compared with what is stored."""
+        web.pages["/about"] = "<p>two</p>"
+        lines = self.page(crawled, "--resend", f"{web.root}/about").splitlines()
+        assert {"-<p>one</p>", "+<p>two</p>"} <= set(lines)
+
+    def test_no_answer(self, web, crawled):
+        """A server that is away is one line."""
+        with LocalWeb({}) as gone:
+            port = gone.port
+        message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
+        with pytest.raises(StorageError, match="does not answer"):
+            resent(f"http://127.0.0.1:{port}/", message)
+
+
+def test_a_body_in_a_command():
+    """Quotes hold, masked headers are left out, and what is binary is refused."""
+    headers = [(b"Host", b"a"), (b"Cookie", MASK), (b"X", b"it's"), (b"Content-Length", b"3")]
+    words = shlex.split(curl("http://a/?q='", HttpMessage(b"POST /?q=' HTTP/1.1", headers, b"a'b")))
+    assert words[words.index("--request") :] == [
+        "--request", "POST", "--header", "Host: a", "--header", "X: it's", "--data-raw", "a'b", "http://a/?q='",
+    ]  # fmt: skip
+    with pytest.raises(OptionError, match="binary"):
+        curl("http://a/", HttpMessage(b"POST / HTTP/1.1", headers, b"\xff"))

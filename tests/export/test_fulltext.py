@@ -134,6 +134,30 @@ def test_workers(tmp_path: Path) -> None:
     assert found(tmp_path, '"of 0"') == []
 
 
+def test_what_links_say(tmp_path: Path) -> None:
+    """A page is found by the texts of links to it, whichever was fetched first, and sooner than by its own text; by
+    its links to itself it is not.
+    """
+    store(tmp_path, {
+        "early": ("", "nothing"), "hub": ("", '<a href="/early">First choice</a><a href="/late">Second choice</a>'),
+        "text": ("", "a first choice, and a second choice"),
+        "self": ("", '<a href="/self"><img alt="own choice"></a>'),
+    })  # fmt: skip
+    assert found(tmp_path, "first choice")[0] == "early"
+    store(tmp_path, {"late": ("", "nothing")}, after=60)
+    assert found(tmp_path, "second choice")[0] == "late"
+    assert found(tmp_path, "own choice") in ([], ["self"])
+
+
+def test_importance(tmp_path: Path) -> None:
+    """Of pages that say the same, the more important one comes first."""
+    store(tmp_path, dict.fromkeys("abcd", ("", "the same words")))
+    assert sorted(found(tmp_path, "words")) == ["a", "b", "c", "d"]
+    with SearchIndex(tmp_path) as index:
+        hits = index.find("words", 2, importance=lambda key: {"c": 0.5, "b": 0.3}.get(key[-1], 0.1))
+    assert [hit.url[-1] for hit in hits] == ["c", "b"]
+
+
 @given(st.text(st.characters(exclude_categories=[]), max_size=40))
 def test_no_text_is_bad_syntax(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """Whatever is typed is searched for, or has no word in it."""

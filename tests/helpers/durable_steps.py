@@ -42,7 +42,7 @@ WORK = (
 )
 END = (
     "export.fulltext._opened: script",
-    "export.fulltext.SearchIndex._take: commit",
+    "export.fulltext.SearchIndex._transaction: commit",
     "seen.bloom.ScalableBloom.save: fsync",
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",

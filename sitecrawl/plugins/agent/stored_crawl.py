@@ -57,9 +57,8 @@ class StoredCrawl:
         with self._pages() as reader, SearchIndex(reader.directory) as index:
             with pages_with_texts(reader) as pages:
                 index.update(pages, lambda: time.monotonic() < until)
-            hits = index.find(words, limit, seconds=_SEARCH_SECONDS)
-        found = [dict(HITS.facts(hit)) for hit in hits]
-        return {"hits": found, "complete": time.monotonic() < until}
+                found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance.of_key)
+        return {"hits": [dict(HITS.facts(hit)) for hit in found], "complete": time.monotonic() < until}
 
     def page(self, url: str, offset: int = 0, limit: int = 20_000) -> dict[str, Any]:
         """Read the newest stored version of a page as Markdown: `limit` characters from `offset` on. `next` is the
