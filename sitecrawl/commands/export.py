@@ -69,7 +69,9 @@ class Command(ReadingCommand):
             help=f"default: by the file's name; jsonl for stdout; {_MARKDOWN}: a folder of files",
         )
         parser.add_argument(
-            "--fields", metavar="NAMES", help="columns, separated by commas (default: all but links and markdown)"
+            "--fields",
+            metavar="NAMES",
+            help="columns, separated by commas (default: all but links, markdown, jsonld, microdata, opengraph)",
         )
         parser.add_argument(
             "--all", action="store_true", help="every stored version, not only the newest of each URL"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sitecrawl.base.errors import OptionError, meant
 
-Value = str | int | float | bool | datetime | list[str] | None
+Data = list[Any] | dict[str, Any]
+"""What JSON can be."""
+Value = str | int | float | bool | datetime | Data | None
 """Times are in UTC."""
-Kind = Literal["text", "texts", "integer", "number", "truth", "time"]
+Kind = Literal["text", "texts", "integer", "number", "truth", "time", "data"]
 
 
 class Field(NamedTuple):
@@ -48,9 +50,12 @@ FIELDS: Final = (
     Field("links", "texts"),
     CHANGE,
     Field("markdown", "text"),
+    Field("jsonld", "data"),
+    Field("microdata", "data"),
+    Field("opengraph", "data"),
 )
 """All that there are, in the order in which they stand."""
-_UNUSUAL: Final = frozenset({"links", "change", "markdown"})
+_UNUSUAL: Final = frozenset({"links", "change", "markdown", "jsonld", "microdata", "opengraph"})
 USUAL: Final = tuple(field for field in FIELDS if field.name not in _UNUSUAL)
 """Those of an export that names none."""
 

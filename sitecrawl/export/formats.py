@@ -31,6 +31,13 @@ def _plain(value: Value) -> Value:
     return iso(value) if isinstance(value, datetime) else value
 
 
+def _flat(row: Row) -> Row:
+    """With JSON in the places of objects, for what has no columns of them."""
+    if not any(isinstance(value, dict) for value in row.values()):
+        return row
+    return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in row.items()}
+
+
 def iso(time: datetime) -> str:
     """UTC, to the microsecond."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}"
@@ -44,7 +51,7 @@ def as_csv(fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[bytes]:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([field.name for field in fields])
     for row in rows:
-        writer.writerow([csv_cell(_plain(value)) for value in row.values()])
+        writer.writerow([csv_cell(_plain(value)) for value in _flat(row).values()])
         if out.tell() > 1 << 16:
             yield _taken(out)
     yield _taken(out)
@@ -66,13 +73,14 @@ def parquet(fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[bytes]:
         raise OptionError(f"Parquet needs pyarrow: {how_to_install('export')}") from error
     types = {
         "text": pa.string(), "texts": pa.list_(pa.string()), "integer": pa.int64(), "number": pa.float64(),
-        "truth": pa.bool_(), "time": pa.timestamp("us", tz="UTC"),
+        "truth": pa.bool_(), "time": pa.timestamp("us", tz="UTC"), "data": pa.string(),
     }  # fmt: skip
     schema = pa.schema([(field.name, types[field.kind]) for field in fields])
     sink = _Sink()
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
         held: list[Any] = []
-        for some in _batches(rows):
+        data = [field.name for field in fields if field.kind == "data"]
+        for some in _batches(_as_texts(rows, data) if data else rows):
             held.append(pa.RecordBatch.from_pylist(some, schema))
             if sum(one.nbytes for one in held) >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(held, schema))
@@ -106,6 +114,12 @@ class _Sink(RawIOBase):
         content = b"".join(self._parts)
         self._parts.clear()
         return content
+
+
+def _as_texts(rows: Iterable[Row], data: Sequence[str]) -> Iterator[Row]:
+    """With JSON in the columns of `data`."""
+    for row in rows:
+        yield {**row, **{name: None if row[name] is None else json.dumps(row[name]) for name in data}}
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -22,8 +22,9 @@ from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
+from sitecrawl.export.metadata import Metadata
 from sitecrawl.export.text import markdown_of, text_of
-from sitecrawl.page.budget import exceeded
+from sitecrawl.page.budget import exceeded, within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
@@ -149,6 +150,14 @@ class ExportedPage:
         base = self.item.base if self.item is not None and self.item.base else self.capture.url
         return markdown_of(body, self.capture.content_type, self._charset, base)
 
+    @cached_property
+    def metadata(self) -> Metadata | None:
+        """What it says of itself to machines; None of what is no HTML."""
+        if self.shown is None or self._charset is None or self.capture.content_type not in HTML:
+            return None
+        text = within(self.shown.body).decode(self._charset, "replace")
+        return Metadata(self.capture.url, text, self.capture.content_type)
+
     @property
     def content(self) -> tuple[str, ...]:
         """By which pages that say the same are known: title and text, or the body of what has no text."""
@@ -249,6 +258,9 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "links": lambda page: page.links,
     "change": lambda page: page.change,
     "markdown": lambda page: page.markdown,
+    "jsonld": lambda page: page.metadata.jsonld if page.metadata else None,
+    "microdata": lambda page: page.metadata.microdata if page.metadata else None,
+    "opengraph": lambda page: page.metadata.opengraph if page.metadata else None,
 }
 
 

@@ -32,14 +32,18 @@ class LinkedData:
     def __init__(self, scripts: Iterable[str]) -> None:
         self.broken = 0
         """Scripts that are no JSON."""
+        self.scripts: list[Any] = []
+        """What each of the others holds."""
         self._objects: list[dict[str, Any]] = []
         self._named: dict[str, dict[str, Any]] = {}
         self._typed: dict[str, list[dict[str, Any]]] = {}
         for script in scripts:
             try:
-                self._walk(_loaded(_unwrapped(script)))
+                self.scripts.append(_loaded(_unwrapped(script)))
             except (ValueError, RecursionError):
                 self.broken += 1
+        for value in self.scripts:
+            self._walk(value)
 
     def _walk(self, value: Any) -> None:
         stack = [value]

@@ -62,6 +62,7 @@ def test_every_field(tmp_path: Path) -> None:
         "canonical": None, "noindex": False, "size": newest.size, "digest": f"sha1:{newest.digest}",
         "is_revisit": False, "warc_file": f"warc/{newest.warc_file}", "warc_offset": newest.warc_offset,
         "links": ["http://site.example/b"], "change": None, "markdown": "Ne**w** text[b](http://site.example/b)",
+        "jsonld": None, "microdata": None, "opengraph": None,
     }  # fmt: skip
 
 
