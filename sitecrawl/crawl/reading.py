@@ -54,6 +54,11 @@ class PageReading:
         return self._parsers is not None
 
     @property
+    def max_links(self) -> int:
+        """Of a page."""
+        return self._options.max_links
+
+    @property
     def max_requisites(self) -> int:
         """Of a page, with what they are made of; 0 where nobody asks for them."""
         return self._options.max_requisites

@@ -45,6 +45,8 @@ class SiteArguments:
     """One more round over what is known, as far as it was fetched before this Unix time; None for none."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
+    llms_txt: bool = False
+    """Ask the seeds' hosts for their llms.txt, and follow what it lists."""
     render: str | None = None
     """Whether a browser renders pages, one of `MODES`; None leaves it to SITECRAWL_RENDER."""
     screenshots: bool = False
@@ -93,6 +95,7 @@ class SiteArguments:
             _switch(given, "recrawl"),
             _again(given),
             _switch(given, "requisites"),
+            _switch(given, "llms_txt"),
             _render(given),
             _switch(given, "screenshots"),
             ftp,

@@ -17,6 +17,7 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.cluster.line import say
+from sitecrawl.crawl import llms
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks, temporary
 from sitecrawl.crawl.page_item import page_item
@@ -139,6 +140,8 @@ class SiteSpider(Spider):
         self.runtime.checkpoints.add(Given(self.given))
         began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
+        if self.arguments.llms_txt:
+            llms.ask(self.runtime, self.arguments.seeds)
         if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
             self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
@@ -242,6 +245,8 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
+        if self.arguments.llms_txt and not llms.read(self.runtime, self.runtime.fetch_of(response.request), page):
+            return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:
             yield from self.extract(response, page) or ()

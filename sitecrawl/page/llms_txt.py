@@ -1,0 +1,34 @@
+"""llms.txt, in which a site lists its pages for language models, as links in Markdown (https://llmstxt.org)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.media_type import HTML
+from sitecrawl.urls.url import parse
+
+PATH: Final = "/llms.txt"
+_TARGET: Final = re.compile(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()\[\]\"'`]{1,8000})", re.IGNORECASE)
+"""What stands in a link of Markdown, or is an address as it stands."""
+
+
+def is_llms_txt(page: PageItem) -> bool:
+    """Whether `page`, of that address, is one: many sites answer anything with a page of HTML."""
+    return page.charset is not None and page.content_type not in HTML
+
+
+def links_in(text: str, url: str) -> Iterator[Link]:
+    """What the file at `url` lists, each once, in its order."""
+    met: set[str] = set()
+    for found in _TARGET.finditer(text):
+        try:
+            target = parse(found[1] or found[2].rstrip(".,;:!?"), url)
+        except InvalidUrl:
+            continue
+        if target.href not in met:
+            met.add(target.href)
+            yield Link(target.href, target.host, kind="llms")
