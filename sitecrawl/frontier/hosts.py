@@ -22,6 +22,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import is_pool
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 from sitecrawl.frontier.worth import REFRESH, Kin, look_again, weigh
+from sitecrawl.urls.url import site_of
 
 KEY_BYTES: Final = 8
 POOL_PATIENCE: Final = 10
@@ -131,6 +132,7 @@ class Host:
     drought: Drought = field(default_factory=Drought)
     pace: Pace = field(default_factory=Pace)
     _kin: Kin | None = None
+    _site: str = ""
 
     def __post_init__(self) -> None:
         self.is_pool = is_pool(self.name)
@@ -141,6 +143,13 @@ class Host:
         if self._kin is None:
             self._kin = Kin(self.sections.values())
         return self._kin
+
+    @property
+    def site(self) -> str:
+        """The registrable domain that it belongs to, or else itself."""
+        if not self._site:
+            self._site = site_of(self.name) if self.name else self.name
+        return self._site
 
     def waiting(self) -> list[tuple[bytes, Section]]:
         """Its sections that have something to be fetched and are not held back, each with its first entry."""

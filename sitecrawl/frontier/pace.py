@@ -7,8 +7,8 @@ asked for once more in the end, for as long as it takes. Whatever the constants 
 - Nothing is put off twice, or while nothing waits that was not put off itself. So a slow URL costs at most twice the
   time that it takes by itself.
 - What is put off moves the usual time up. Where most URLs of a host are slow, that soon is what is usual.
-- After each `ROW` in a row, for each request under way, both the time that the next may take and the pause after it
-  double, and after `MOST` nothing is put off: with no answer in between it is the host that is slow, or down.
+- After each `RUN` in a row, for each request under way, both the time that the next may take and the pause after it
+  double, and after `LONGEST_RUN` nothing is put off: with no answer in between it is the host that is slow, or down.
 
 The usual time is the median, kept in one number (Ma, Muthukrishnan and Sandler 2013, "Frugal Streaming for Estimating
 Quantiles"): each download moves it by `STEP` towards its own time, and no farther. It is not stored.
@@ -21,10 +21,10 @@ from math import inf
 from typing import Final
 
 STEP: Final = 1.1
-LEAST: Final = 0.5
+LEAST_PATIENCE: Final = 0.5
 """Seconds: packets are lost, and machines are busy."""
-ROW: Final = 5
-MOST: Final = 20
+RUN: Final = 10
+LONGEST_RUN: Final = 20
 
 
 @dataclass(slots=True)
@@ -51,18 +51,18 @@ class Pace:
         """
         if not self.usual or not factor:
             return inf
-        return max(LEAST, factor * self.usual) * self._doubled(seats)
+        return max(LEAST_PATIENCE, factor * self.usual) * self._doubled(seats)
 
     def pays(self, seats: int) -> float:
         """What the time of one that was put off counts as, for the pause after it."""
         return self.usual * self._doubled(seats)
 
     def _doubled(self, seats: int) -> int:
-        return 1 << self.in_row // (ROW * max(seats, 1))
+        return 1 << self.in_row // (RUN * max(seats, 1))
 
     def puts_off(self, seats: int) -> bool:
         """Whether one more is put off; it is then counted."""
-        if self.in_row >= MOST * seats:
+        if self.in_row >= LONGEST_RUN * seats:
             return False
         self.in_row += 1
         return True

@@ -43,7 +43,7 @@ def _goes_on(visit: Visit, after: DiskFrontier, now: float) -> bool:
     if visit.host is not None:
         host = after.url_states.host_of(record)
         free_at = host.free_at
-        visit.sit(host)
+        visit.host = host
         after.dispatcher.workbench.start(host, now, visit)
         host.free_at = free_at  # it was asked when the visit began
     return True

@@ -67,7 +67,10 @@ class Visit:
         """Pages are made of it: it is not followed."""
         self.is_linked_to = False
         """A page has come to link to it since it was handed out as a requisite."""
-        self.sit(host)
+        self.host: Host | None = host
+        """None once the download has ended: the host is free, the page is not yet safe."""
+        self.rooms: tuple[str, ...] = ()
+        """Where it has a seat (`workbench`)."""
         self.request = request
         """The rest of a request that is more than a GET."""
         self.news = News()
@@ -78,12 +81,3 @@ class Visit:
         """Of the answer; 0 without one. This and the next are set before the visit ends, or is put back."""
         self.cause = Cause.NONE
         """Why it brought nothing, if it did."""
-
-    def sit(self, host: Host) -> None:
-        """It takes a seat on `host`."""
-        self.host: Host | None = host
-        """None once the download has ended: the host is free, the page is not yet safe."""
-        self.ip = host.ip
-        """The address that the seat was taken on."""
-        self.is_of_stranger = not host.has_answered
-        """Whether it was taken as that of a host that had never answered."""

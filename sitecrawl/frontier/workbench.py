@@ -2,23 +2,28 @@
 
 Two heaps, as in Mercator and BUbiNG: hosts that may be asked now, by the rank of their best URL, and hosts that
 must rest, by the time at which their rest ends; besides, one heap for every *room* whose seats are all taken, with
-the hosts that only wait for it. A room is an IP address, or that of all *strangers*, hosts that have never answered:
-together they have the seats that nobody else needs, and at least one in `STRANGERS` of all. So hosts that hang or
-drip by the hundred hold up no other.
+the hosts that only wait for it. A room is
+
+- an IP address;
+- that of all *strangers*, hosts that have never answered: together they have the seats that nobody else needs, and at
+  least one in `STRANGERS` of all. So hosts that hang or drip by the hundred hold up no other;
+- a site: its hosts have one in `SITE` of all seats together, and more only while nobody else is ready.
 
 Invariants:
 - A host is in at most one of the heaps, through one ticket: an entry with an older ticket is void, and is dropped
   when it surfaces, or when a heap has grown to twice its size.
 - While a host waits for a room, all of its seats are taken, or another of its hosts is ready that comes first: each
   seat that is given back, and each ready host that goes without taking one or comes later than before, calls the
-  next. Where strangers may have more seats than before, they are called when nothing else is ready.
+  next. Where strangers may have more seats than before, they are called when nothing else is ready; so are the hosts
+  of a site that has its part.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from sitecrawl.frontier.host_terms import LiveTerms
@@ -29,9 +34,12 @@ from sitecrawl.frontier.visit import Visit
 Key = TypeVar("Key", bytes, float)
 
 STRANGERS: Final = 4
+SITE: Final = 2
 _SMALL = 1024
 _OF_STRANGERS = ""
 """Their room."""
+_OF_SITE = "site "
+"""What the name of a site's room begins with."""
 
 
 class HostHeap(Generic[Key]):
@@ -122,7 +130,7 @@ class Workbench:
                 preference, host = first
                 if host.free_at > now:
                     return None
-                full = next((room for room in _rooms_of(host) if not self._has_seat(room)), None)
+                full = self._full_room(_rooms_of(host))
                 if full is None:
                     return host
                 self._ready.drop()
@@ -131,7 +139,7 @@ class Workbench:
             for room in list(self._behind):  # a host that was called may have left memory before it took its seat
                 self._call_next(room)
             if not self._ready:
-                return None
+                return min(self._beyond_their_part(), default=(b"", None), key=itemgetter(0))[1]
 
     def coming(self, count: int) -> list[Host]:
         """At most so many hosts that are soon to be asked, as far as that can be told."""
@@ -157,20 +165,20 @@ class Workbench:
 
     def has_seat(self, host: Host) -> bool:
         """Whether one more request to `host` may be under way, once it has rested."""
-        return host.active < self._per_host(host) and all(map(self._has_seat, _rooms_of(host)))
+        return host.active < self._per_host(host) and self._full_room(_narrow_rooms_of(host)) is None
 
     def start(self, host: Host, now: float, visit: Visit) -> None:
         """The request of `visit` to `host` begins."""
         host.start(now, self._terms.of(_name_in(host, visit)).politeness)
-        for room in _rooms_of_visit(visit):
-            self._busy[room] += 1
+        visit.rooms = _rooms_of(host)
+        self._busy.update(visit.rooms)
         self.place(host, now)
 
     def finish(self, host: Host, now: float, seconds: float, visit: Visit) -> None:
         """It has ended, and took `seconds`."""
         host.finish(now, seconds, self._terms.of(_name_in(host, visit)).politeness)
         self.place(host, now)
-        for room in _rooms_of_visit(visit):
+        for room in visit.rooms:
             self._busy[room] -= 1
             if self._busy[room] <= 0:
                 del self._busy[room]
@@ -192,11 +200,28 @@ class Workbench:
         else:
             self._known.discard(host.key)
 
+    def _full_room(self, rooms: Iterable[str]) -> str | None:
+        """The first of `rooms` without a seat."""
+        return next((room for room in rooms if not self._has_seat(room)), None)
+
+    def _beyond_their_part(self) -> Iterator[tuple[bytes, Host]]:
+        """Of each site that has its part of the seats, the first host that waits for no more than that."""
+        for room in [room for room in self._behind if room.startswith(_OF_SITE)]:
+            while (first := self._behind[room].peek()) is not None:
+                full = self._full_room(_narrow_rooms_of(first[1]))
+                if full is None:
+                    yield first
+                    break
+                self._behind[room].drop()
+                self._behind[full].push(*first)
+
     def _has_seat(self, room: str) -> bool:
         options = self._terms.crawl.politeness
         if room == _OF_STRANGERS:
             spare = options.in_all - len(self._known) * options.per_host
             limit = options.in_all and max(spare, options.in_all // STRANGERS, 1)
+        elif room.startswith(_OF_SITE):
+            limit = options.in_all // SITE
         else:
             limit = options.per_ip
         return limit == 0 or self._busy[room] < limit
@@ -215,14 +240,13 @@ class Workbench:
 
 def _rooms_of(host: Host) -> tuple[str, ...]:
     """Those in which a request to `host` would take a seat."""
+    return *_narrow_rooms_of(host), _OF_SITE + host.site
+
+
+def _narrow_rooms_of(host: Host) -> tuple[str, ...]:
+    """Those that have never more seats than are theirs."""
     of_ip = () if host.ip is None else (host.ip,)
     return of_ip if host.has_answered else (*of_ip, _OF_STRANGERS)
-
-
-def _rooms_of_visit(visit: Visit) -> tuple[str, ...]:
-    """Those in which it has one."""
-    of_ip = () if visit.ip is None else (visit.ip,)
-    return (*of_ip, _OF_STRANGERS) if visit.is_of_stranger else of_ip
 
 
 def _name_in(host: Host, visit: Visit) -> str:

@@ -236,8 +236,8 @@ class FrontierMachine(RuleBasedStateMachine):
         politeness, limit = self.bench.politeness, self.bench.options.max_pages
         loading = [v for v in self.visits.values() if v.host is not None]
         assert sum(v.host is not None and v.host.name == host for v in loading) <= politeness.per_host
-        if visit.ip is not None and politeness.per_ip:
-            assert sum(v.ip == visit.ip for v in loading) <= politeness.per_ip
+        if visit.host.ip is not None and politeness.per_ip:
+            assert sum(visit.host.ip in v.rooms for v in loading) <= politeness.per_ip
         assert self.bench.now >= self.free_at.get(host, 0.0)
         assert not limit or self.model.ended[UrlState.FETCHED] + len(self.visits) <= limit
         self.free_at[host] = self.bench.now + politeness.delay

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from sitecrawl.frontier.pace import LEAST, MOST, ROW, Pace
+from sitecrawl.frontier.pace import LEAST_PATIENCE, LONGEST_RUN, RUN, Pace
 
 
 def paced(*seconds: float) -> Pace:
@@ -47,7 +47,7 @@ def test_what_is_put_off_moves_what_is_usual() -> None:
 
 def test_patience() -> None:
     """So many times what is usual, and never so little that a lost packet takes longer; none without a factor."""
-    assert [paced(seconds).patience(5, 1) for seconds in (0.01, 1.0, 7.0)] == [LEAST, 5, 35]
+    assert [paced(seconds).patience(5, 1) for seconds in (0.01, 1.0, 7.0)] == [LEAST_PATIENCE, 5, 35]
     assert paced(1.0).patience(0, 1) == inf
 
 
@@ -56,9 +56,9 @@ def test_so_many_in_a_row() -> None:
     pace = paced(1.0)
     for seats in (1, 3):
         found = []
-        for _ in range(MOST // ROW):
+        for _ in range(LONGEST_RUN // RUN):
             found.append((pace.patience(5, seats), pace.pays(seats)))
-            assert all(pace.puts_off(seats) for _ in range(ROW * seats))
-        assert found == [(5, 1), (10, 2), (20, 4), (40, 8)]
+            assert all(pace.puts_off(seats) for _ in range(RUN * seats))
+        assert found == [(5 << doubled, 1 << doubled) for doubled in range(LONGEST_RUN // RUN)]
         assert not pace.puts_off(seats)
         pace.answered()

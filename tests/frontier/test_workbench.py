@@ -84,9 +84,9 @@ def test_an_address_that_many_hosts_share(bench):
     while visits:
         visit = visits.pop(0)
         served.append(visit.url)
-        crawl.finish(visit, ip=visit.ip)
+        crawl.finish(visit, ip=visit.host.ip if visit.host else None)
         visits += take_all(crawl)
-        assert sum(v.ip == IP for v in visits) <= 2
+        assert sum(IP in v.rooms for v in visits) <= 2
     assert len(served) == len(set(served)) == 11
 
 
@@ -139,8 +139,9 @@ def test_a_host_that_moves(bench):
     crawl.add("x", host="b.example", depth=1)
     crawl.finish(crawl.take("1"), ip="10.0.0.2")
     for name, ip in (("2", "10.0.0.2"), ("x", IP)):
-        assert crawl.take(name).ip == ip
-    assert crawl.frontier.dispatcher.workbench._busy == {"10.0.0.2": 1, IP: 1}
+        assert ip in crawl.take(name).rooms
+    busy = crawl.frontier.dispatcher.workbench._busy
+    assert (busy["10.0.0.2"], busy[IP]) == (1, 1)
 
 
 @pytest.mark.parametrize("order", ["bfs", "dfs"])
@@ -299,3 +300,73 @@ class TestStrangers:
         crawl.finish(visit)
         crawl.add("next", host="k.example", depth=9)
         assert len(take_all(crawl)) == 8
+
+
+class TestSites:
+    """A site has one half of all seats, where somebody else needs some."""
+
+    @pytest.fixture
+    def crawl(self, bench) -> Bench:
+        """Eight seats in all; twenty hosts of one site that have answered wait with two URLs each."""
+        crawl = bench(in_all=8)
+        self.begin(crawl, [f"h{n}.large.com" for n in range(20)], depth=1)
+        return crawl
+
+    @staticmethod
+    def begin(crawl: Bench, hosts: list[str], depth: int) -> None:
+        """Each has answered, and has two URLs more, of a rank as good as their depth is small."""
+        learn_ip(crawl, hosts, ip="")
+        for host in hosts:
+            crawl.add("a", "b", host=host, depth=depth)
+
+    @staticmethod
+    def seats(visits: list[Visit]) -> tuple[int, int]:
+        """Those of the large site, and those of all others."""
+        large = sum(host.endswith("large.com") for host in hosts_of(visits))
+        return large, len(visits) - large
+
+    def take(self, crawl: Bench, seats: int) -> list[Visit]:
+        return [visit for _ in range(seats) if (visit := crawl.frontier.next()) is not None]
+
+    @pytest.mark.parametrize(("others", "seats"), [(0, (8, 0)), (1, (7, 1)), (3, (5, 3)), (4, (4, 4)), (9, (4, 4))])
+    def test_its_part(self, crawl, others, seats):
+        """It has the seats that no other site needs, and never less than half, however late the others' URLs are."""
+        self.begin(crawl, [f"k{n}.com" for n in range(others)], depth=9)
+        assert self.seats(self.take(crawl, 8)) == seats
+
+    def test_others_come_later(self, crawl):
+        """Seats that it has already are given back one by one; what comes first has them until it has half."""
+        visits = self.take(crawl, 8)
+        self.begin(crawl, [f"k{n}.com" for n in range(9)], depth=9)
+        for _ in range(8):
+            crawl.finish(visits.pop(0))
+            visits += self.take(crawl, 1)
+        assert self.seats(visits) == (4, 4)
+
+    def test_everything_comes(self, crawl):
+        """In the order of the URLs where only its hosts are left, with no seat empty, and none is kept in the end."""
+        self.begin(crawl, [f"k{n}.com" for n in range(3)], depth=9)
+        visits, served = self.take(crawl, 8), []
+        while visits:
+            idle = [host for host in crawl.frontier.hosts.live() if host.waiting() and not host.active]
+            assert len(visits) == 8 or not idle
+            visit = visits.pop(0)
+            served.append((visit.url, visit.host.name))
+            crawl.finish(visit)
+            visits += self.take(crawl, 1)
+        assert len(set(served)) == len(served) == 46
+        assert not crawl.frontier.dispatcher.workbench._busy
+
+    def test_an_address_is_never_over_full(self, bench):
+        """Whoever waits for more seats of a site has no more than its address has."""
+        crawl = bench(in_all=8, per_ip=5)
+        hosts = [f"h{n}.large.com" for n in range(20)]
+        learn_ip(crawl, hosts)
+        for host in hosts:
+            crawl.add("a", host=host)
+        visits = take_all(crawl)
+        assert len(visits) == 5
+        while visits:
+            crawl.finish(visits.pop(0), ip=IP)
+            visits += take_all(crawl)
+            assert len(visits) == min(5, len(visits) + crawl.frontier.waiting)
