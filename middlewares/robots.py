@@ -232,11 +232,13 @@ class RobotsMiddleware:
     async def _ask(self, root: str, host: str, page: Request) -> _Rules:
         answer = self._asking[root] = asyncio.get_running_loop().create_future()
         rules: _Rules | None = None
+        self._runtime.robots_under_way += 1
         try:
             rules = await self._fetch(f"{root}/robots.txt", page)
             self._accept(root, host, rules)
             return rules
         finally:
+            self._runtime.robots_under_way -= 1
             del self._asking[root]
             answer.set_result(rules)
 

@@ -110,6 +110,8 @@ class Runtime:
     pages are taken as they come."""
     asks_robots = False
     """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
+    robots_under_way = 0
+    """How many are asked for now, each on the way of a page that waits for it."""
     captures = False
     """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
 

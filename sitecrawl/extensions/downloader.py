@@ -64,6 +64,13 @@ class Downloader(ScrapyDownloader):
             self._said = configuration.politeness(crawler.settings)
             self._runtime.changes.on_changed.append(self._look_again)
 
+    def needs_backout(self) -> bool:
+        """Whether no request is to be begun. A robots.txt has the seat of the page that waits for it and no other:
+        else those of hosts that hang would take the seats that the frontier keeps for others.
+        """
+        robots = self._runtime.robots_under_way if self._runtime is not None else 0
+        return len(self.active) - robots >= self.total_concurrency
+
     def _replace_middlewares(self) -> None:
         from sitecrawl.extensions.downloader_middlewares import MiddlewareManager  # noqa: PLC0415 - see `privates`
 

@@ -325,6 +325,20 @@ def test_what_hangs_is_put_off(tmp_path: Path) -> None:
     assert max(map(asked.index, GOOD)) < min(asked.index(path, 6) for path in slow)
 
 
+def test_a_robots_txt_has_no_seat_of_its_own(tmp_path: Path) -> None:
+    """With two seats, a page that waits for a robots.txt that hangs leaves one to another host."""
+    good: dict[str, Page] = {"/": linked(*GOOD), **{path: linked("/", title=path) for path in GOOD}}
+
+    def trick(connection: socket.socket, path: str) -> None:
+        until(lambda: set(site.paths()) >= set(good), "all pages of the other host")
+
+    settings = {**SETTINGS, **PATIENT, "CONCURRENT_REQUESTS": 2}
+    with LocalWeb(good) as site, HostileWeb(trick, "127.0.0.95") as web:
+        found = run([web.root, site.root], tmp_path, settings)
+        assert found.code == 0, found.log
+        assert good_pages(tmp_path, site.root) == dict.fromkeys(good, 1)
+
+
 @pytest.mark.parametrize("limit", [one for one in LIMITS if one not in ELSEWHERE], ids=lambda limit: limit.stat)
 def test_every_limit_is_met_and_counted(crawl: Crawl, limit: object) -> None:
     """No limit without a host that goes beyond it, and no host that does without a stat."""
