@@ -54,10 +54,13 @@ class StoredCrawl:
         """
         _check(limit)
         until = time.monotonic() + _INDEXING_SECONDS
-        with self._pages() as reader, SearchIndex(reader.directory) as index:
-            with pages_with_texts(reader) as pages:
-                index.update(pages, lambda: time.monotonic() < until)
-                found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance.of_key)
+        with (
+            self._pages() as reader,
+            SearchIndex(reader.directory) as index,
+            pages_with_texts(reader) as pages,
+        ):
+            index.update(pages, lambda: time.monotonic() < until)
+            found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance.of_key)
         return {"hits": [dict(HITS.facts(hit)) for hit in found], "complete": time.monotonic() < until}
 
     def page(self, url: str, offset: int = 0, limit: int = 20_000) -> dict[str, Any]:
