@@ -20,8 +20,9 @@ _MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
     "css": sources.css,
     "xpath": sources.xpath,
     "jsonld": sources.jsonld,
+    "json": sources.json_path,
 }
-_SOURCE: Final = ("css", "xpath", "jsonld", "regex")
+_SOURCE: Final = ("css", "xpath", "jsonld", "json", "regex")
 _FIELD: Final = (*_SOURCE, "any", "type", "required", "many", "default", "decimal", "format")
 _RULE: Final = ("name", "url", "each", "next", "fields")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -100,7 +101,7 @@ def _url_pattern(part: Part) -> Any:
 def _each(part: Part) -> Source:
     source = _source(part)
     if source.pattern is not None:
-        raise part.wrong("`each` chooses elements by css or xpath, or objects by jsonld, and takes no regex")
+        raise part.wrong("`each` chooses elements by css or xpath, or objects by jsonld or json, and takes no regex")
     if source.kind == "jsonld" and not source.type:
         raise part.wrong("`each` has no object at hand: name the type")
     return source
@@ -117,7 +118,7 @@ def _made(values: dict[str, Part], whole: Part) -> Source:
         raise values[kinds[1]].wrong(f"{kinds[0]} and {kinds[1]} exclude each other: use `any` for alternatives")
     pattern = values.get("regex")
     if not kinds and pattern is None:
-        raise whole.wrong("nothing says where to look: css, xpath, jsonld or regex")
+        raise whole.wrong("nothing says where to look: css, xpath, jsonld, json or regex")
     part = values[kinds[0]] if kinds else pattern
     assert part is not None
     at = pattern or part
@@ -184,7 +185,7 @@ def _conversion(values: dict[str, Part]) -> Conversion:
         if not is_format(form.text()):
             raise form.wrong(f"{form.text()!r} is no format of dates: write one like %d.%m.%Y")
     if kind == "json" and "regex" in values:
-        raise values["regex"].wrong("what regex chooses is a text: json is for objects of JSON-LD")
+        raise values["regex"].wrong("what regex chooses is a text: json is for objects of JSON")
     return Conversion(kind, decimal, form.text() if form is not None else None)
 
 

@@ -1,4 +1,5 @@
-"""Where a field's text comes from: CSS, XPath, JSON-LD, and a regular expression over any of them or over the page.
+"""Where a field's text comes from: CSS, XPath, JSON-LD, a path into a JSON answer (JMESPath, jmespath.org), and a
+regular expression over any of them or over the page.
 
 CSS and XPath are compiled once, when the rules are read. Libxml2 notices an unknown function or prefix only where it
 comes to call it, which may be in the midst of a crawl, so they are looked for here. A document type declaration is
@@ -8,6 +9,7 @@ run without a bound. Ours do not: a page has some time for all of its own.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
+import jmespath
 from cssselect import SelectorError
 from lxml import etree
 from parsel import Selector
@@ -74,6 +77,14 @@ class PageText:
             return Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
         return None
 
+    @cached_property
+    def answer(self) -> Any:
+        """What the page is as JSON; None for what is none."""
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError):
+            return None
+
     def _elements(self, tag: str) -> Iterable[Any]:
         return () if self.root is None else self.root.iter(tag)
 
@@ -103,7 +114,7 @@ class Source:
     """One way to a text."""
 
     kind: str
-    """`css`, `xpath`, `jsonld`, or `regex` for the page's own text."""
+    """`css`, `xpath`, `jsonld`, `json`, or `regex` for the page's own text."""
     text: str
     """As it stands in the file."""
     selector: Any = None
@@ -121,6 +132,8 @@ class Source:
         """For `each`: elements of the page's tree, or objects of its JSON-LD."""
         if self.kind == "jsonld":
             return page.data.values(page.data.of_type(self.type), self.properties)[:MAX_VALUES]
+        if self.kind == "json":
+            return [found for found in self._in_json(page.answer) if isinstance(found, dict)][:MAX_VALUES]
         found = () if page.root is None else self.selector(page.root)
         return [place for place in found if isinstance(place, etree.ElementBase | etree._Element)][:MAX_VALUES]  # noqa: SLF001
 
@@ -138,10 +151,20 @@ class Source:
         elif self.kind == "jsonld":
             start = page.data.of_type(self.type) if self.type else [place]
             yield from page.data.values(start, self.properties)
+        elif self.kind == "json":
+            yield from self._in_json(place if isinstance(place, dict) else page.answer)
         elif (within := place if _is_element(place) else page.root) is not None:
             found = self.selector(within)
             for one in found if isinstance(found, list) else [found]:
                 yield _read(one, markup=markup)
+
+    def _in_json(self, start: Any) -> list[Any]:
+        """Each of a list by itself; none where an expression cannot be asked, such as the length of a number."""
+        try:
+            found = self.selector(start)
+        except (jmespath.exceptions.JMESPathError, TypeError, ValueError):  # a text is not more than a number
+            return []
+        return [one for one in (found if isinstance(found, list) else [found]) if one is not None]
 
 
 def _taken(values: Iterator[Any]) -> list[Any]:
@@ -204,6 +227,14 @@ def jsonld(text: str, pattern: Pattern | None = None) -> Source:
         raise BadSource(f"{text!r} names no JSON-LD: write Type, Type.property or .property")
     name, *properties = text.split(".")
     return Source("jsonld", text, type=name, properties=properties, pattern=pattern)
+
+
+def json_path(text: str, pattern: Pattern | None = None) -> Source:
+    """Raises `BadSource`."""
+    try:
+        return Source("json", text, jmespath.compile(text).search, pattern=pattern)
+    except jmespath.exceptions.JMESPathError as error:
+        raise BadSource(f"{text!r} is no JMESPath: {' '.join(str(error).split())}") from None
 
 
 def compiled_pattern(text: str) -> Pattern:

@@ -116,6 +116,42 @@ def test_an_item_for_each_object(tmp_path: Path) -> None:
     assert [(item["a"], item["b"]) for item in items(path)] == [(12.5, "A red bike")]
 
 
+ANSWER = json.dumps({
+    "meta": {"total": 2, "next": "/api?page=2"},
+    "items": [
+        {"name": "Bike", "price": 12.5, "tags": ["red", "new"]}, {"name": "Bell", "price": "3 EUR", "tags": []},
+    ],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("{json: meta.total, type: integer}", 2),
+        ("{json: meta.next, type: url}", "http://a.example/api?page=2"),
+        ("{json: 'items[].name', many: true}", ["Bike", "Bell"]),
+        ("{json: \"items[?name == 'Bike'].price\", type: number}", 12.5),
+        ("{json: 'items[?price > `5`].name'}", None),
+        ("{json: 'items[1].price', regex: '\\d+', type: integer}", 3),
+        ("{json: meta, type: json}", {"total": 2, "next": "/api?page=2"}),
+        ("{json: 'length(meta.total)', default: none}", "none"),
+        ("{json: nothing.there}", None),
+    ],
+)
+def test_a_path_into_json(tmp_path: Path, field: str, value: object) -> None:
+    """JMESPath in an answer of an API; what cannot be asked is missing."""
+    (item,) = items(rules(tmp_path, f"x: {field}"), ANSWER, "application/json")
+    assert item["x"] == value
+
+
+def test_an_item_for_each_object_of_json(tmp_path: Path) -> None:
+    """Paths of fields begin at the object; an HTML page has none."""
+    path = rules(tmp_path, "a: {json: name}\n      b: {json: 'tags[]', many: true}", "    each: {json: 'items[]'}\n")
+    found = items(path, ANSWER, "application/json")
+    assert [(item["a"], item["b"]) for item in found] == [("Bike", ["red", "new"]), ("Bell", [])]
+    assert items(path) == []
+
+
 def test_a_rule_for_some_pages(tmp_path: Path) -> None:
     """One whose `url` does not match takes nothing."""
     assert items(rules(tmp_path, "x: h1", "    url: '/p/'\n")) == []
@@ -175,6 +211,7 @@ def test_where_rules_lead(tmp_path: Path) -> None:
         ("x: {css: a, type: integer, default: one}", "5: 'one' is no number"),
         ("x: {css: a, default: b, required: true}", "5: a field with a default is never missing"),
         ("x: {jsonld: 'a b'}", "5: 'a b' names no JSON-LD"),
+        ("x: {json: 'a['}", r"5: 'a\[' is no JMESPath"),
         ("x: {jsonld: .price}", "5: '.price' needs an object at hand"),
         ("x: {jsonld: Product}", "5: 'Product' names an object"),
         ("x: {}", "5: nothing says where to look"),
