@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.python import get_func_args
 
 from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError, SitecrawlError
@@ -42,8 +43,7 @@ from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
-from sitecrawl.spiders.arguments import SiteArguments
-from sitecrawl.spiders.described import arguments_of
+from sitecrawl.spiders.arguments import NAMES, SiteArguments
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 if TYPE_CHECKING:
@@ -66,11 +66,15 @@ class _Help(argparse.Action):
         self._settings = settings
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from sitecrawl.job.described import arguments_of  # noqa: PLC0415 - what job files are read with
+
         parser.print_help()
         loader = get_spider_loader(self._settings)
         known = loader.list()
         for name in [word for word in sys.argv[1:] if word in known][:1]:
-            print(*arguments_of(name, loader.load(name)), sep="\n")
+            kind = loader.load(name)
+            ours = (*kind.own_arguments, *NAMES) if issubclass(kind, SiteSpider) else ()
+            print(*arguments_of(name, ours or get_func_args(kind.__init__, stripself=True)), sep="\n")
         parser.exit()
 
 
