@@ -39,6 +39,7 @@ from sitecrawl.crawl.worker_files import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
+from sitecrawl.http.uses import USES
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
@@ -86,6 +87,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_REMOTE_OPTIONS": {},
     "SITECRAWL_REMOTE_WAIT": 300.0,
     "SITECRAWL_DATABASE_URL": "",
+    "SITECRAWL_USE": "",
     "SITECRAWL_EXPORTS": [],
     "SITECRAWL_REPORT": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
@@ -187,6 +189,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 
 _WANTED: Final = (
     ("SITECRAWL_WEBHOOKS", "EXTENSIONS", "sitecrawl.webhooks.extension.Webhooks", 0),
+    ("SITECRAWL_USE", "EXTENSIONS", "sitecrawl.extensions.tdm_files.TdmFiles", 0),
     ("SITECRAWL_OTEL", "EXTENSIONS", "sitecrawl.telemetry.extension.Telemetry", 0),
     ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
     ("SITECRAWL_SCREENSHOTS", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
@@ -310,6 +313,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_PRESET": tuple(PRESETS),
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
     "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),
+    "SITECRAWL_USE": ("", *USES),
     "SITECRAWL_VERIFY_TLS": tuple(Verify),
 }
 """What a setting that is a name may be."""
@@ -318,7 +322,8 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 def _check_choice(name: str, value: object) -> None:
     names = _CHOICES[name]
     if not isinstance(value, str | bool | int) or str(value) not in names:
-        raise OptionError(f"{name} is {value!r}, and has to be one of {', '.join(names)}{meant(str(value), names)}")
+        words = ", ".join(word or "''" for word in names)
+        raise OptionError(f"{name} is {value!r}, and has to be one of {words}{meant(str(value), names)}")
 
 
 _FROM_ONE: Final = frozenset({"SITECRAWL_RENDER_PAGES"})

@@ -134,6 +134,7 @@ OTHERS = {
     "SITECRAWL_SEEN_ERROR_RATE": 0.5,
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_ERROR_THRESHOLD": 0.25,
+    "SITECRAWL_USE": "search",
     "SITECRAWL_VERIFY_TLS": "require",
     "SITECRAWL_WORKERS": "auto",
 }

@@ -21,6 +21,7 @@ from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.nothing import Counted, in_store, why_nothing
 from sitecrawl.console.output import output
 from sitecrawl.console.texts import pages_with_texts
+from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
@@ -140,11 +141,13 @@ class Command(ReadingCommand):
         if opts.chunks is not None:
             _check_chunks(opts)
         goes_on = _goes_on(opts)
-        choice = replace(_choice(opts), limit=None if opts.unique else opts.limit)
+        assert self.settings is not None
+        use, agent = str(self.settings.get("SITECRAWL_USE") or ""), robots_agent(self.settings)
+        choice = replace(_choice(opts), limit=None if opts.unique else opts.limit, use=use)
         with (
             self.pages(opts) as reader,
             self._frontier(opts, fields) as frontier,
-            pages_with_texts(reader, frontier) as pages,
+            pages_with_texts(reader, frontier, agent) as pages,
             Once() as known,
         ):
             news = News(pages.directory, pages.stores) if goes_on else None
@@ -154,11 +157,14 @@ class Command(ReadingCommand):
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
             found = pages.chosen(choice)
             if news is not None and not opts.all and opts.kind is None:
-                found = (change.page for change in changes(pages, news.spans, filter_of(opts)))
+                told = (change.page for change in changes(pages, news.spans, filter_of(opts)))
+                found = (page for page in told if not pages.is_refused(page, use))
             chosen = _Chosen(reader, pages, choice, news, found)
             if opts.unique:
                 chosen.leave_out_repeats(known, opts.limit)
             yield chosen
+            if use:
+                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:

@@ -14,15 +14,16 @@ from sitecrawl.export.pages import Pages
 from sitecrawl.export.text import finds_main_text
 from sitecrawl.isolation.documents import LIMITS, IsolatedDocuments
 from sitecrawl.page.budget import DEFAULT
+from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.workers import Reader
 
 
 @contextmanager
-def pages_with_texts(reader: Reader, frontier: Path | None = None) -> Iterator[Pages]:
-    """Those in `reader`, and what is known of them in the `frontier`, if its directory is another. What documents
-    lacked is said on stderr at the end.
+def pages_with_texts(reader: Reader, frontier: Path | None = None, agent: str = AGENT) -> Iterator[Pages]:
+    """Those in `reader`, and what is known of them in the `frontier`, if its directory is another; `agent` is
+    our name to robots.txt. What documents lacked is said on stderr at the end.
     """
-    with closing(IsolatedDocuments()) as documents, Pages(reader, documents, frontier) as pages:
+    with closing(IsolatedDocuments()) as documents, Pages(reader, documents, frontier, agent) as pages:
         yield pages
         for line in lacking(documents.unread, pages):
             print(f"scrapy: {line}", file=sys.stderr)

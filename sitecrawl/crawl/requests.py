@@ -51,6 +51,8 @@ LOGGED_OUT: Final = "sitecrawl_logged_out"
 """The key in `Request.meta` under which a request says how often its page has come for somebody who is logged out."""
 OF_REQUISITES: Final = "requisites/response_status_count/"
 """Prefix of the stats that count answers to requests for parts of pages, by status."""
+OF_TDM_FILES: Final = "tdm/response_status_count/"
+"""The same for requests for files of TDM reservations."""
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
 """The key in `Request.meta` under which a request that a redirect has made says how many bytes all redirects on the
 way to it have brought, headers and bodies."""

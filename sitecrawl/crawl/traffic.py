@@ -11,7 +11,7 @@ from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
-from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES
+from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES, OF_TDM_FILES
 from sitecrawl.page.refusals import Kind
 
 INDEXED: Final = "search/indexed"
@@ -27,7 +27,7 @@ RATE_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """One run in figures. A robots.txt is no response here."""
+    """One run in figures. A robots.txt is no response here, nor a file of TDM reservations."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     """Responses by status, without those of requisites, errors that were answers to guesses, pages that were asked
@@ -74,6 +74,7 @@ class Traffic:
         """The figures among Scrapy's statistics."""
         statuses = _numbered(stats, "downloader/response_status_count/")
         statuses.subtract(_numbered(stats, "robotstxt/response_status_count/"))
+        statuses.subtract(_numbered(stats, OF_TDM_FILES))
         guesses = _numbered(stats, GUESSES)
         statuses.subtract(guesses)
         statuses.subtract(_numbered(stats, NOT_SHOWN))

@@ -53,10 +53,14 @@ FIELDS: Final = (
     Field("jsonld", "data"),
     Field("microdata", "data"),
     Field("opengraph", "data"),
+    Field("usage", "text"),
+    Field("tdm_reservation", "truth"),
+    Field("tdm_policy", "text"),
+    Field("licenses", "texts"),
+    Field("robots", "texts"),
 )
 """All that there are, in the order in which they stand."""
-_UNUSUAL: Final = frozenset({"links", "change", "markdown", "jsonld", "microdata", "opengraph"})
-USUAL: Final = tuple(field for field in FIELDS if field.name not in _UNUSUAL)
+USUAL: Final = FIELDS[: [field.name for field in FIELDS].index("links")]
 """Those of an export that names none."""
 
 

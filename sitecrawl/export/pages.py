@@ -23,11 +23,13 @@ from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
 from sitecrawl.export.metadata import Metadata
+from sitecrawl.export.rights import HostRights, Said, said_of
 from sitecrawl.export.text import markdown_of, text_of
+from sitecrawl.http.uses import TDM_FILE
 from sitecrawl.page.budget import exceeded, within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
-from sitecrawl.page.links import read_page
+from sitecrawl.page.links import AGENT, read_page
 from sitecrawl.page.markdown import joined
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.tables import Block
@@ -36,12 +38,15 @@ from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.pagestore.workers import Reader, WorkersReader
+from sitecrawl.urls.url import path_start
 
 if TYPE_CHECKING:
     from sitecrawl.export.importance import Importance
 
 _CHUNK: Final = 500
 _PAGES: Final = PageFilter(kind="page")
+_MAX_HOSTS: Final = 1_000
+"""Hosts of which is kept what their files say."""
 _MAX_HOPS: Final = 20
 """Redirects that are followed: as many as browsers do."""
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
@@ -57,6 +62,8 @@ class Choice:
     spans: Mapping[str, tuple[int, int]] | None = None
     """By the name of a store: only captures with ids greater than the first, and not greater than the second."""
     limit: int | None = None
+    use: str = ""
+    """Leave out what refuses this use (`sitecrawl.http.uses.USES`)."""
 
 
 class Documents(Protocol):
@@ -190,6 +197,16 @@ class ExportedPage:
             return []
         return [clean_text(link.url) for link in self.item.links]
 
+    @cached_property
+    def said(self) -> Said:
+        """What it, and its site, ask of machines."""
+        capture, stored = self.capture, self.stored
+        headers, body = ((), b"") if stored is None else (stored.headers, stored.body)
+        host = self._source.rights_of(capture)
+        kind, charset = capture.content_type, capture.charset
+        agent = self._source.agent
+        return said_of(capture.url, headers, body, content_type=kind, charset=charset, host=host, agent=agent)
+
     @property
     def anchors(self) -> list[tuple[str, str]]:
         """What its links to other pages say: key of the URL, and text."""
@@ -261,6 +278,11 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "jsonld": lambda page: page.metadata.jsonld if page.metadata else None,
     "microdata": lambda page: page.metadata.microdata if page.metadata else None,
     "opengraph": lambda page: page.metadata.opengraph if page.metadata else None,
+    "usage": lambda page: page.said.preferences,
+    "tdm_reservation": lambda page: page.said.reservation,
+    "tdm_policy": lambda page: page.said.policy,
+    "licenses": lambda page: page.said.licenses,
+    "robots": lambda page: page.said.directives,
 }
 
 
@@ -269,7 +291,18 @@ class Pages:
     in a directory, the crawl's own if none is named. Closes what it opens itself, and not what it was given.
     """
 
-    def __init__(self, reader: Reader, documents: Documents | None = None, frontier: Path | None = None) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        documents: Documents | None = None,
+        frontier: Path | None = None,
+        agent: str = AGENT,
+    ) -> None:
+        self.agent = agent
+        """By which robots.txt knows the crawl."""
+        self.refused = 0
+        """Pages so far that were left out, for they refuse the use that was named."""
+        self._rights: dict[tuple[str, int, int], HostRights] = {}
         self._documents = documents
         self._frontier = frontier or reader.directory
         self.directory = reader.directory
@@ -324,15 +357,46 @@ class Pages:
     def chosen(self, choice: Choice) -> Iterator[ExportedPage]:
         """Oldest first, as far as each store has them so; at most as many as are wanted."""
         found = (self._of_store(number, choice) for number in range(len(self.readers)))
-        for count, page in enumerate(heapq.merge(*found, key=lambda page: page.capture.fetched)):
+        count = 0
+        for page in heapq.merge(*found, key=lambda page: page.capture.fetched):
             if count == choice.limit:
                 return
+            if self.is_refused(page, choice.use):
+                continue
+            count += 1
             yield page
+
+    def is_refused(self, page: ExportedPage, use: str) -> bool:
+        """Whether a page refuses a use, if one is named; counted."""
+        is_refused = bool(use) and page.said.refuses(use, page.capture.content_type)
+        self.refused += is_refused
+        return is_refused
 
     def page_of(self, reader: PageReader, capture: Capture) -> ExportedPage:
         """What is known of one capture of a store."""
         times = self._times([capture]).get((capture.url_key, capture.kind))
         return ExportedPage(self, reader, capture, times or _Times(capture.fetched, capture.fetched, (0, 0)))
+
+    def rights_of(self, capture: Capture) -> HostRights:
+        """What the files of its host say, as they were when it was fetched."""
+        root = capture.url[: path_start(capture.url)]
+        robots, tdm = self._as_of(f"{root}/robots.txt", capture), self._as_of(root + TDM_FILE, capture)
+        ids = [0 if one is None else one[1].id for one in (robots, tdm)]
+        key = root, ids[0], ids[1]
+        if key not in self._rights:
+            if len(self._rights) >= _MAX_HOSTS:
+                self._rights.clear()
+            self._rights[key] = HostRights.read(_body_of(robots), _body_of(tdm), self.agent)
+        return self._rights[key]
+
+    def _as_of(self, url: str, page: Capture) -> tuple[PageReader, Capture] | None:
+        """The newest answer with a body from before the page was fetched, or else the oldest; None without one."""
+        found = [
+            (reader, one) for reader in self.readers for one in reader.versions(url_key(url)) if one.status == 200
+        ]
+        found.sort(key=lambda pair: pair[1].fetched)
+        before = [pair for pair in found if pair[1].fetched <= page.fetched]
+        return before[-1] if before else found[0] if found else None
 
     def _of_store(self, number: int, choice: Choice) -> Iterator[ExportedPage]:
         reader = self.readers[number]
@@ -384,6 +448,16 @@ class Pages:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+
+def _body_of(found: tuple[PageReader, Capture] | None) -> bytes | None:
+    if found is None:
+        return None
+    reader, capture = found
+    try:
+        return reader.read(capture).body
+    except StorageError:
+        return None
 
 
 def _name(store: Path, crawl: Path) -> str:

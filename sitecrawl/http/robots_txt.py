@@ -44,6 +44,9 @@ _LINE: Final = re.compile(
 """A line of a group; or one with another field, which ends the names at a group's head."""
 _OF_SITE: Final = frozenset({"sitemap", "sitemaps", "site-map", "host"})
 _COLON: Final = re.compile(r"[^:]*+:(?:\s|$)").match
+_ANY_LINE: Final = re.compile(r"^[^\S\n]*+([^\n#:]++):([^\n#]*+)", re.MULTILINE)
+_USAGE: Final = frozenset({"content-usage", "content-signal"})
+_MAX_USAGE: Final = 20_000
 _KEPT: Final = "/?&=:;,+@!~()'[]$*|-._"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/?&=:;,+@!~()'\[\]$*|._-]*").fullmatch
 _ESCAPED: Final = re.compile(r"(%(?:2F|3F|23|25|24|2A))", re.IGNORECASE)
@@ -211,6 +214,43 @@ def _rules_of(name: str | None, lines: Iterable[tuple[int, str, str]]) -> Iterat
             yield Rule(number, f"{field.capitalize()}: {value}", allows, pattern)
             if allows and pattern.endswith(f"/{_INDEX}"):  # so is the folder whose index it is
                 yield Rule(number, f"{field.capitalize()}: {value}", allows, pattern.removesuffix(_INDEX) + "$")
+
+
+class UsageRule(NamedTuple):
+    """What a robots.txt prefers for the use of what is at some paths."""
+
+    pattern: str
+    """Empty where it is about all of them."""
+    value: str
+    """As it stands there."""
+    is_signal: bool
+    """Whether it is Content-Signal, which has other words."""
+
+
+def usage_rules(body: bytes, agent: str) -> list[UsageRule]:
+    """The rules for `agent` by draft-ietf-aipref-attach-05, section 3 (Content-Usage), and by
+    draft-romm-aipref-contentsignals-00 (Content-Signal): at most so many as are read of others.
+    """
+    text = "\n".join(as_utf8(body).decode("utf-8-sig", "replace").splitlines())
+    fields = ((" ".join(line[1].lower().split()), line[2].strip()) for line in _ANY_LINE.finditer(text))
+    lines = [(0, field, value) for field, value in fields if field not in _OF_SITE]
+    ours = _lines_of(_group_for(agent.strip().lower(), lines), lines)
+    return [_usage_rule(field, value) for _, field, value in islice(ours, _MAX_USAGE) if field in _USAGE]
+
+
+def _usage_rule(field: str, value: str) -> UsageRule:
+    path, rest = "", value
+    if value.startswith("/"):
+        path, _, rest = value.replace("\t", " ").partition(" ")
+    return UsageRule(_pattern(path), rest.strip(), field == "content-signal")
+
+
+def usage_for(rules: Iterable[UsageRule], target: str) -> list[UsageRule]:
+    """Those that count for a URL with this path and query: of all that match, the ones with the longest path."""
+    target = quoted(target)
+    found = [rule for rule in rules if matches(rule.pattern, target)]
+    longest = max((len(rule.pattern) for rule in found), default=0)
+    return [rule for rule in found if len(rule.pattern) == longest]
 
 
 def _delay_of(name: str | None, lines: Iterable[tuple[int, str, str]]) -> float | None:

@@ -31,6 +31,11 @@ def robots_of_meta(content: str) -> Robots:
 
 
 def robots_of_headers(values: Iterable[str], agent: str) -> Robots:
+    """What X-Robots-Tag headers say to everyone or to `agent`."""
+    return _robots(directives_of_headers(values, agent))
+
+
+def directives_of_headers(values: Iterable[str], agent: str) -> list[str]:
     """The directives of X-Robots-Tag headers that address everyone or `agent`; `name:` addresses from there on."""
     tokens: list[str] = []
     for value in values:
@@ -41,7 +46,7 @@ def robots_of_headers(values: Iterable[str], agent: str) -> Robots:
                 addressee, part = name.strip(), rest  # noqa: PLW2901 - the rest of the part is the directive
             if addressee in {"", "*", agent.lower()}:
                 tokens.append(part)
-    return _robots(tokens)
+    return tokens
 
 
 def _robots(tokens: Iterable[str]) -> Robots:

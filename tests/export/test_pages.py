@@ -63,6 +63,7 @@ def test_every_field(tmp_path: Path) -> None:
         "is_revisit": False, "warc_file": f"warc/{newest.warc_file}", "warc_offset": newest.warc_offset,
         "links": ["http://site.example/b"], "change": None, "markdown": "Ne**w** text[b](http://site.example/b)",
         "jsonld": None, "microdata": None, "opengraph": None,
+        "usage": None, "tdm_reservation": None, "tdm_policy": None, "licenses": [], "robots": [],
     }  # fmt: skip
 
 
