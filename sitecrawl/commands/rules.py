@@ -1,4 +1,4 @@
-"""`scrapy rules FILE [URL]`: whether rules are sound, and what they make of one page."""
+"""`scrapy rules FILE [URL]`: are rules sound, and what do they make of a page? `scrapy rules suggest URL URL`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sitecrawl.page.items import Link, PageItem
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.rules.extraction import Reading
+from sitecrawl.rules.suggest import suggested
 from sitecrawl.spiders.site import SiteSpider
 
 _SHOWN: Final = 100
@@ -27,13 +28,8 @@ _EXAMPLES: Final = 3
 """Values that are shown of one field."""
 
 
-class _Trial(SiteSpider):
-    """Fetches one page, over redirects, and keeps what is to be told of it."""
-
-    name = "rules"
-    tried = False
-    lines: Sequence[str] = ()
-    _rules: RuleSet
+class _OnePage(SiteSpider):
+    """Follows redirects, and no links."""
 
     def admits(self, link: Link) -> bool:
         return False
@@ -41,6 +37,15 @@ class _Trial(SiteSpider):
     def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
         target = self.redirect_target(url, of_seed=of_seed)
         return target is not None
+
+
+class _Trial(_OnePage):
+    """Fetches one page, and keeps what is to be told of it."""
+
+    name = "rules"
+    tried = False
+    lines: Sequence[str] = ()
+    _rules: RuleSet
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         page = self.page(response)
@@ -50,25 +55,57 @@ class _Trial(SiteSpider):
         yield from ()
 
 
+class _Examples(_OnePage):
+    """Fetches pages, and keeps their texts."""
+
+    name = "examples"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pages: dict[str, PageText] = {}
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        page = self.page(response)
+        if 200 <= page.status < 300 and page.charset is not None:
+            self.pages[page.url] = PageText(page.url, self.runtime.reading.text(page), page.content_type)
+        yield from ()
+
+
 class Command(DescribedCommand):
     """Check a file of rules; each error is printed with file and line. With a URL, also fetch that page, store
-    nothing, and show for every rule and field what was found and what it became.
+    nothing, and show for every rule and field what was found and what it became. With `suggest` and two pages of one
+    kind, such as two products, propose rules for what differs between them.
     """
 
-    usage = "[options] <file> [<url>]"
+    usage = "[options] <file> [<url>] | suggest <url> [<url>]"
     summary = "Check rules of the spider `extract`, and show what they match on one page"
     requires_crawler_process = True
     default_settings = {"LOG_LEVEL": "WARNING"}  # noqa: RUF012 - as the base class has it
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if not 1 <= len(args) <= 2:
-            raise UsageError("a file of rules is needed, and a URL may follow")
+        if args[:1] == ["suggest"] and 2 <= len(args) <= 3:
+            with exit_code_on_error(self):
+                self._suggest(args[1:])
+            return
+        if not 1 <= len(args) <= 2 or args == ["suggest"]:
+            raise UsageError("a file of rules is needed, and a URL may follow; or `suggest` and one or two URLs")
         with exit_code_on_error(self):
             rules = read_rules(Path(args[0]))
             if len(args) == 2:
                 self._try(rules, args[1])
             else:
                 print(f"{args[0]}: sound, {len(rules.rules)} rules")
+
+    def _suggest(self, urls: Sequence[str]) -> None:
+        assert self.crawler_process
+        assert self.settings
+        self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
+        spider, stats = run_spider(self.crawler_process, _Examples, seeds=",".join(urls), scope="any")
+        if len(spider.pages) < len(urls):
+            print(f"scrapy: not all of these pages could be read: {obstacle(stats)}", file=sys.stderr)
+            self.exitcode = 1
+            return
+        print(suggested(list(spider.pages.values())), end="")
 
     def _try(self, rules: RuleSet, url: str) -> None:
         assert self.crawler_process
