@@ -414,8 +414,8 @@ class Dispatcher:
         if failed is not None:
             self._heard(host, visit, failed=failed, retry_after=retry_after)
         host.ip = ip or host.ip
-        if seconds > 0 and not failed:
-            host.pace.took(seconds)
+        if seconds > 0:
+            host.took(seconds, self._states.known(visit.key).section, failed=bool(failed))
         self.free(visit, seconds)
 
     def answered(self, visit: Visit, *, failed: bool, retry_after: float) -> None:

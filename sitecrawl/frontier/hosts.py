@@ -234,6 +234,13 @@ class Host:
         self.kin.learn(section, section.trials - trials, section.successes - successes)
         weigh(section, self.kin)
 
+    def took(self, seconds: float, section: bytes, *, failed: bool) -> None:
+        """A download of the section with that key has ended after so long."""
+        if not failed:
+            self.pace.took(seconds)
+        if self.pace.usual:
+            self.sections[section].spend(seconds / self.pace.usual)
+
     def patience(self, factor: float) -> float:
         """As of `Pace`; infinite for the many servers of a pool."""
         return inf if self.is_pool else self.pace.patience(factor, self.active)

@@ -78,6 +78,10 @@ class Section:
     """The share of good pages that is expected of the next fetches."""
     worth: float = 1.0
     """From 0 to 1, not including 0: its share of its host's turns, beside those of the other sections."""
+    cost: float = 1.0
+    """Time of a fetch of it, in times of what is usual for its host, 1 at the least, averaged over `WINDOW`. Not
+    stored.
+    """
     brought: dict[bytes, int] = field(default_factory=dict)
     """How many URLs its pages brought first, by the second part of their section's key: the `MAX_BROUGHT` largest."""
     last: bytes = b""
@@ -106,6 +110,10 @@ class Section:
         self.led += (led - self.led) / fetches
         self.fetched += 1
         self.good += good
+
+    def spend(self, times: float) -> None:
+        """A fetch of it has taken so many times as long as is usual for its host, whatever it brought."""
+        self.cost += (max(times, 1.0) - self.cost) / min(trap_state.WINDOW, self.fetched + 1)
 
     def show(self, *, good: bool, weight: float = 1.0) -> None:
         """An attempt at it has shown so much of what it is worth."""

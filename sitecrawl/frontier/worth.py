@@ -9,7 +9,8 @@ what is good is to be fetched all, so exploring is worth little, and hope for ea
 - *Leads*: what the best of the sections has shown that a page brings new URLs of. An index page is no content, and
   the only way to it. What leads to its own *circle* alone, as a maze does (`circles`), is not paid for that. While
   a section is young, what it leads to has often shown nothing yet, so it is looked at again.
-- *Worth*: the mean of both, to the power `POWER`, so that what is half as good gets a few turns in a thousand.
+- *Worth*: the mean of both, to the power `POWER`, so that what is half as good gets a few turns in a thousand; and
+  that for the time that a fetch takes, so that shares are of seconds: what is slow waits for what is quick.
 """
 
 from __future__ import annotations
@@ -76,4 +77,4 @@ def look_again(section: Section, sections: Mapping[bytes, Section]) -> None:
 def weigh(section: Section, kin: Kin) -> None:
     """Reckon anew what `section` is worth."""
     section.hope = (section.successes + STRENGTH * kin.prior(section)) / (section.trials + STRENGTH)
-    section.worth = ((section.hope + section.leads) / 2 * section.innocence) ** POWER
+    section.worth = ((section.hope + section.leads) / 2 * section.innocence) ** POWER / section.cost

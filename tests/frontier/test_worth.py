@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from database_files import put_away
 from frontier_helpers import Bench
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +95,32 @@ def test_kin_are_counted_again_after_a_restart():
     for number, section in enumerate(sections):
         learn(host, section, 5 * number, 7)
     assert [Kin(sections).prior(one) for one in sections] == pytest.approx([host.kin.prior(one) for one in sections])
+
+
+def test_time_is_a_cost():
+    """What takes four times as long is worth a quarter; what is quicker than is usual is worth no more."""
+    host, (plain, slow, quick) = host_of("/x", "/y", "/z")
+    for section, times in ((plain, 1.0), (slow, 4.0), (quick, 0.1)):
+        section.spend(times)
+        learn(host, section, 10, 0)
+    assert slow.worth == pytest.approx(plain.worth / 4)
+    assert quick.worth == plain.worth
+
+
+def test_what_is_slow_waits_for_what_is_quick(tmp_path):
+    """Of two sections that are worth the same, the quick one is done by the time that a quarter of the other is."""
+    crawl = Bench(tmp_path / "db", "aopic")
+    for n in range(80):
+        crawl.add(f"quick/{n}", f"slow?n={n}", host="a.example")
+    left, slow = 80, 0
+    while left:
+        visit = crawl.frontier.next()
+        is_quick = "quick" in visit.url
+        crawl.finish(visit, seconds=0.1 if is_quick else 2.0)
+        left -= is_quick
+        slow += not is_quick
+    assert slow <= 20
+    put_away(crawl.database)
 
 
 def test_what_looks_like_a_trap_is_worth_less():
