@@ -20,7 +20,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.known import askable
-from sitecrawl.crawl.privates import wake
+from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.versions import Version, Versions
@@ -113,6 +113,8 @@ class Recrawling:
 
     def _tick(self) -> None:
         assert self._store is not None
+        if is_closing(self._crawler):  # the files may be closed before it is over
+            return
         frontier = self._runtime.frontier
         queued = 0
         for key, record in self._store.take(time.time(), _MOST):
