@@ -30,6 +30,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 
+import forks  # noqa: E402
 from fleet import Worker, fleet, stored, told, web_of  # noqa: E402
 from redis_servers import Server, cluster, server  # noqa: E402
 
@@ -82,11 +83,12 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
     if kind == "limit":
         settings["SITECRAWL_MAX_PAGES"] = limit
     with ExitStack() as stack:
-        stack.enter_context(busy_loops(arguments.load))
         redis = stack.enter_context(cluster())[0] if kind == "cluster" else stack.enter_context(server())
         web = stack.enter_context(web_of(arguments.pages))
         folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="busy-")))
         folder = folder / f"{kind}-{time.time_ns()}"
+        forks.prepare()
+        stack.enter_context(busy_loops(arguments.load))  # last: all else is ready
         workers = stack.enter_context(fleet(folder, 2, web.url(0), redis.url, **settings))
         begun = time.monotonic()
         if kind == "kill":

@@ -115,8 +115,8 @@ class Exchange:
             settling = partitions.holdings.settling
             self._seeds = SeedQueue(store.steps.client, seeds_key, take=listener.seed_pushed, settling=settling)
         self._trust_at = self._look_at = 0.0
-        self.told_at = clock()
-        """When Redis was told last of all that there was then."""
+        self.waits_since: float | None = None
+        """When Redis was told something that it has not taken yet; None where it has all that it was told."""
         self._before: Sequence[Standing] | None = None
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
@@ -234,6 +234,7 @@ class Exchange:
         if not is_transient(error):
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self._listener.counted("cluster/faults", 1)
+        self._wait(waits=True)
         self.scope.forget_answers()  # it may come back with less than it was told
         self._is_in_doubt, self._is_limit_told = True, False
         if failures == 1:
@@ -309,7 +310,6 @@ class Exchange:
 
     async def _send(self) -> None:
         """What is new of each partition, and of the run."""
-        begun = self._clock()
         if self._end:
             await end(self._store.steps, self._end)
         commits, of = [], []
@@ -323,12 +323,17 @@ class Exchange:
             for place, entry in enumerate(entries):
                 commits.append(Commit(held.partition, held.token, entry, () if place else list(held.arrived)))
                 of.append(held)
+        self._wait(waits=bool(commits))
         for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
             await self._committed(held, commit, number)
-        self.told_at = begun
+        self._wait(waits=False)
         await self._lending.let_go()
         partitions = self._partitions
         self._compaction.look(partitions.ours, partitions.territory, partitions.frontier.fingerprint)
+
+    def _wait(self, *, waits: bool) -> None:
+        since = self._clock() if self.waits_since is None else self.waits_since
+        self.waits_since = since if waits else None
 
     async def _committed(self, held: Held, commit: Commit, number: int | None) -> None:
         if number is None:

@@ -27,6 +27,8 @@ from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.standing import Whole
 
+REST: Final = 0.1
+"""Seconds for which the host of a URL rests that the limit leaves nothing for now."""
 _BUSY: Final = 2.0
 """Seconds without a fetch after which a partition has no use for its allowance."""
 _UNDER_WAY: Final = 0.5
@@ -46,10 +48,14 @@ class PageLimit:
         self._in_flight = in_flight
         self._clock = clock
         self._given: dict[int, float] = {}
-        """When each partition was given something last."""
+        """When this worker gave something to each partition last."""
         self._open = -1
         """The last account under which pages are handed out."""
         self._gifts: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._asked_at = 0.0
+        """When this worker was asked last for all that it has."""
+        self._came: dict[int, float] = {}
+        """When each partition was given something last."""
 
     def turn(self) -> None:
         """Another limit holds. What was about to be given of the one before is void."""
@@ -70,13 +76,18 @@ class PageLimit:
         return self._open >= self._run.account
 
     def receive(self, held: Held, bundle: Bundle) -> None:
-        """What was on its way under another limit is void. Who was short keeps what came until it could fetch:
-        or the last page would go round for ever.
+        """What was on its way under another limit is void. Who was short keeps what came until it could fetch,
+        however long this worker is busy with something else: or the last page would go round for ever.
         """
         allowance = held.counts.allowance
         if bundle.pages and bundle.account == allowance.account:
             allowance.pages += bundle.pages
             held.short, held.asked_at = False, self._clock()
+            self._came[held.partition] = self._clock()
+
+    def asked(self) -> None:
+        """Everything that may be fetched just now has been handed out."""
+        self._asked_at = self._clock()
 
     def share(self, whole: Whole) -> None:
         """Give what is here and of no use to partitions that are short. The next checkpoint sends it."""
@@ -109,6 +120,8 @@ class PageLimit:
             own.pages, own.owed = own.pages - paid, own.owed - paid
 
     def _spare(self, held: Held, now: float) -> int:
+        if self._asked_at < self._came.get(held.partition, -REST) + REST:
+            return 0
         spare = held.counts.room - self._in_flight(held.partition)
         return spare // 2 if self._is_open and now - held.asked_at < _BUSY else spare
 

@@ -19,7 +19,7 @@ from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.loose import Loose
-from sitecrawl.cluster.page_limit import PageLimit
+from sitecrawl.cluster.page_limit import REST, PageLimit
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.recorder import Recorder
@@ -40,7 +40,7 @@ UNSENT: Final = 50
 _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
 _SHORT: Final = 0.1
-"""The same where the limit of pages leaves a partition nothing for now, or its lease could not be renewed."""
+"""The same where its lease could not be renewed; and until a worker with nothing to hand out is asked again."""
 _PATIENCE: Final = 3.0
 """Seconds for which a worker that can fetch nothing keeps what it has."""
 _SOON: Final = 0.02
@@ -266,27 +266,31 @@ class SharedFrontier:
             return loose
         if not self.is_working or self.is_behind or self._leases.are_all_unsure:
             return None
+        has_asked_all = True
         while (visit := self.frontier.next()) is not None:
             held = self.partitions.of(visit.key)
             if held.is_leaving or held.is_lost:
                 self.frontier.put_back(visit, rest=_DRAIN)
-            elif not self._may_hand_out(visit, held):
+            elif not self._leases.is_sure(held.partition):
+                has_asked_all = False
                 self.frontier.put_back(visit, rest=_SHORT)
+            elif not visit.is_requisite and not self._page_limit.admits(held):
+                self.frontier.put_back(visit, rest=REST)
             else:
                 held.asked_at = self._clock()
                 return visit
+        if has_asked_all:
+            self._page_limit.asked()
         return None
-
-    def _may_hand_out(self, visit: Visit, held: Held) -> bool:
-        return self._leases.is_sure(held.partition) and (visit.is_requisite or self._page_limit.admits(held))
 
     @property
     def is_behind(self) -> bool:
-        """Whether Redis has yet to take so much, or anything for so long, that nothing more is to be fetched: what it
-        does not have counts for nothing when a lease is lost.
+        """Whether Redis has yet to take so much, or has not taken what it was told for so long, that nothing more is
+        to be fetched: what it does not have counts for nothing when a lease is lost.
         """
         unsent = sum(len(one.unsent) for one in self.holdings.held.values())
-        is_late = self._clock() - self.exchange.told_at > self._leases.seconds / 2
+        since = self.exchange.waits_since
+        is_late = since is not None and self._clock() - since > self._leases.seconds / 2
         return unsent > UNSENT * max(len(self.holdings.held), 1) or (unsent > 0 and is_late)
 
     @property

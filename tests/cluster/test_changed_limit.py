@@ -81,6 +81,7 @@ class History:
         while self.workers[0].frontier.counts.queued < PAGES:
             self._clock.now += 0.2
             for worker in self.workers:
+                worker.frontier.exchange.renewal.moved()
                 worker.frontier.exchange.renewal.round()
                 await worker.frontier.exchange.round()
                 worker.checkpoint()
@@ -146,6 +147,7 @@ class History:
 
     async def round(self, worker: Worker) -> None:
         if worker not in self.silent:
+            worker.frontier.exchange.renewal.moved()
             worker.frontier.exchange.renewal.round()
             await worker.frontier.exchange.round()
 
@@ -201,6 +203,7 @@ class History:
             for worker in self.workers:
                 self.fetch(worker)
                 self.end(worker)
+                worker.frontier.exchange.renewal.moved()
                 worker.frontier.exchange.renewal.round()
                 await worker.frontier.exchange.round()
             self.look()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -223,6 +224,31 @@ def test_a_worker_that_cannot_renew_hands_out_nothing(redis: Server, tmp_path: P
             leases.is_over(0, token)
             assert worker.frontier.next() is None
             assert visit.key in worker.frontier.in_flight
+
+    asyncio.run(story())
+
+
+def test_redis_takes_nothing_for_half_a_lease(redis: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more is fetched, though the lease is renewed; and again when Redis has taken what there was."""
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=1) as worker:
+            worker.seed("http://a.example/", "http://b.example/")
+            (visit,) = await worker.visits(1)
+            with redis.client() as client:
+                client.config_set("maxmemory", "1")
+                try:
+                    worker.frontier.downloaded(visit, 0.0)
+                    worker.frontier.done(visit, UrlState.FETCHED, status=200, row=1)
+                    worker.checkpoint()
+                    assert not worker.frontier.is_behind
+                    await until_async(lambda: worker.frontier.exchange.waits_since, "Redis refuses it")
+                    monkeypatch.setattr(worker.frontier, "_clock", lambda: time.monotonic() + 1000.0)
+                    assert worker.frontier.is_behind
+                    assert worker.frontier.next() is None
+                finally:
+                    client.config_set("maxmemory", "0")
+            assert await worker.visits(1)
 
     asyncio.run(story())
 

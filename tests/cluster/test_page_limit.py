@@ -204,6 +204,8 @@ def test_what_has_come_is_not_given_on_at_once() -> None:
     worker.limit.receive(worker.held[1], Bundle((), ACCOUNT, 1))
     assert worker.share() == {}
     worker.now += 3
+    assert worker.share() == {}  # the worker was busy with something else all the time
+    worker.limit.asked()
     assert worker.share() == {1: {2: 1}}
 
 

@@ -131,6 +131,7 @@ class Worker:
         for _ in range(4):
             self.fetch()
         self.checkpoint()
+        self.frontier.exchange.renewal.moved()
         self.frontier.exchange.renewal.round()
         await self.frontier.exchange.round()
         return self.frontier.has_ended
