@@ -55,7 +55,7 @@ class ScalableBloom:
             raise OptionError(f"A Bloom filter for {capacity} keys holds nothing: ask for 1 or more")
         self.name = kind.name
         self.title = kind.title
-        self.error_rate = error_rate
+        self.error_rate = _bound(kind, error_rate)
         self._kind = kind
         self._capacity = capacity
         self._layers: list[Any] = []
@@ -126,6 +126,11 @@ class ScalableBloom:
         write_file(path, MAGIC, VERSION, header, map(self._kind.dump, self._layers))
 
 
+def _bound(kind: Kind, error_rate: float) -> float:
+    """What a table that does not grow is wrong about, at most, is everything."""
+    return error_rate if kind.grows else 1.0
+
+
 def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> ScalableBloom:
     """The filter that `ScalableBloom.save` wrote to `path`, checked against what is wanted.
 
@@ -136,7 +141,12 @@ def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> S
     """
     header, body = read_file(path, MAGIC, VERSION)
     kind = kind_named(name) if name != "auto" else _kind_of(header, path)
-    wanted = {"filter": kind.name, "hash": hash_name, "witness": witness(kind), "error_rate": error_rate}
+    wanted = {
+        "filter": kind.name,
+        "hash": hash_name,
+        "witness": witness(kind),
+        "error_rate": _bound(kind, error_rate),
+    }
     found = {name: header.get(name) for name in wanted}
     if found != wanted:
         raise FormatMismatch(

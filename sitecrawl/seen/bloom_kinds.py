@@ -142,13 +142,13 @@ class Md5:
     With `bits` there is one table of so many, whatever comes, as it was first described.
     """
 
-    title = "MD5 modulo n"
     is_alone = True
 
     def __init__(self, bits: int = 0) -> None:
         self._bits = bits
         self.name = f"md5:{bits}" if bits else "md5"
         self.grows = not bits
+        self.title = f"MD5 modulo {bits:,}" if bits else "MD5 modulo n"
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")

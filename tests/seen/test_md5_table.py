@@ -26,6 +26,7 @@ def test_one_table() -> None:
         table.add_many([key])
     assert lost == len(keys) - len(places)
     assert table.memory() < bits // 8 + 16
+    assert (table.title, table.error_rate) == ("MD5 modulo 1,009", 1.0)
 
 
 @pytest.mark.parametrize("name", ["md5:", "md5:0", "md5:x", "md4"])
