@@ -20,9 +20,9 @@ The first table, a row for web, workers and leasing:
   can be used, however long they stay open
 - largest: how many times as many pages as the mean the busiest worker has
 
-The second table, a row for web and scheme: links that lead to another host, site (registrable domain), or top-level
-domain; of all links, those that stay with their worker if that part of names decides; largest, as above. A web
-without names has one scheme: its hosts are blocks of pages.
+The second table, a row for web and scheme: links that lead to another page, host, site (registrable domain), or
+top-level domain; of all links, those that stay with their worker if the URL, or that part of names, decides; largest,
+as above. A web without names has two schemes: its hosts are blocks of pages.
 """
 
 from __future__ import annotations
@@ -231,7 +231,15 @@ class Crossings:
             self._links.update((web.host_of[page], web.host_of[link]) for link in links)
 
     def rows(self, workers: Sequence[int]) -> Iterator[str]:
-        """Those of the second table."""
+        """Those of the second table. By URL, every page has a worker of its own."""
+        web, cells = self._web, []
+        for number in workers:
+            home = [CityHash64(b"%d" % page) % number for page in range(len(web.links))]
+            load = Counter(home[page] for page, links in enumerate(web.links) if links)
+            stay = sum(home[page] == home[link] for page, links in enumerate(web.links) for link in links)
+            largest = max(load.values()) * number / load.total()
+            cells.append(f"{stay / sum(map(len, web.links)):.1%}, {largest:.1f}")
+        yield table_row([web.name, "URL", "100.0%", *cells])
         for scheme, part in SCHEMES.items() if self._web.named else [("host", str)]:
             stays = self._within([part(host) for host in self._web.hosts])
             yield table_row([self._web.name, scheme, f"{1 - stays:.1%}", *(self._cell(part, n) for n in workers)])

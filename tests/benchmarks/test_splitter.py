@@ -70,7 +70,9 @@ def test_homes_are_those_of_a_crawl() -> None:
 
 def test_which_links_cross() -> None:
     """A third of the ring's links lead to another site, and none to another top-level domain."""
-    cells = [row.strip("| ").split(" | ")[1:4] for row in Crossings(ring()).rows([4])]
+    by_url, *cells = [row.strip("| ").split(" | ")[1:4] for row in Crossings(ring()).rows([4])]
+    assert by_url[0] == "URL"
+    assert 15 < float(by_url[2].partition("%")[0]) < 35
     assert [cell[:2] for cell in cells] == [["host", "33.3%"], ["site", "33.3%"], ["tld", "0.0%"]]
     assert cells[2][2] == "100.0%, 4.0"
 
@@ -91,4 +93,4 @@ def test_it_runs(tmp_path: Path) -> None:
     (tmp_path / "graphs" / "hollins.dat").write_text("2 1 1\n1 http://a.org/ \n2 http://b.org/x \n1 2\n")
     words = [sys.executable, SCRIPT, "--data", tmp_path, "--only", "hollins", "--workers", "1,2"]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
-    assert done.stdout.count("| hollins |") == 2 * 2 + 3
+    assert done.stdout.count("| hollins |") == 2 * 2 + 4
