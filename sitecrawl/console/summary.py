@@ -101,10 +101,9 @@ class Summary:
 
     def first_line(self) -> str:
         """How it ended; of a crawl without a page, that it is one, and why."""
-        if self.again is not None:
-            return f"Nothing is left of this crawl. What is new since then: {printable(self.again, 100_000)}"
         if self.has_pages_fetched:
-            return f"The crawl {printable(self.ending, 1000)}."
+            more = f" What is new since then: {printable(self.again, 100_000)}" if self.again is not None else ""
+            return f"The crawl {printable(self.ending, 1000)}.{more}"
         if not self.causes:
             return f"The crawl fetched no page, and {printable(self.ending, 1000)}."
         return f"The crawl fetched no page: {printable(in_short(self.causes), 1000)}."

@@ -233,7 +233,9 @@ def test_a_plain_second_start(tmp_path: Path) -> None:
         web.hits.clear()
         done = crawl(web.root, tmp_path / "job")
         assert web.paths() == []
-    said = [line for line in done.stderr.splitlines() if line.startswith("Nothing is left of this crawl")]
+    said = [
+        line for line in done.stderr.splitlines() if line.startswith("The crawl finished: nothing is left to fetch.")
+    ]
     assert len(said) == 1
     assert said[0].endswith("-a again=1")
 
