@@ -33,7 +33,7 @@ _MOST_WORD: Final = 40
 """Characters that count as one word: what is longer is cut."""
 _WORD = re.compile(rf"\s*+(?:[!-~\xa1-\u0dff\u10a0-\u10ff\u1e00-\u1fff\u2010-\u2bff]{{1,{_MOST_WORD}}}|\S{{1,2}})")
 """Scripts from Latin to Sinhala part words by spaces, and a few beyond; those of most others do not."""
-_FENCED = re.compile(r"(`{3,}[^\n]*\n)(.*)(\n`{3,})", re.DOTALL)
+_FENCED = re.compile(r"(`{3,}+[^\n]*+\n)(.*)(\n`{3,}+)", re.DOTALL)
 _MARKUP = re.compile(r"^#+ |[*`]|\\(?=[^\w\s])|\]\([^()\s]*\)|\[")
 
 

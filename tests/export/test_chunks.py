@@ -71,3 +71,8 @@ def test_nothing_is_lost(pieces: list[str], most: int) -> None:
     found = list(chunks(blocks, most))
     assert "".join("".join(one.text.split()) for one in found) == "".join(joined(blocks).split())
     assert all(0 < one.words <= most for one in found)
+
+
+def test_a_row_of_backticks_costs_no_more() -> None:
+    """What begins like a fence and is none is looked at once: it took the square of its length."""
+    assert len(parts(f"<code>{'`' * 400_000}</code>")) > 1
