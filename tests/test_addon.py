@@ -286,7 +286,7 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_MAX_PAGES", "1.5", "a whole number from 0 on"),
         ("SITECRAWL_RENDER_PAGES", 0, "SITECRAWL_RENDER_PAGES is 0, and has to be a whole number from 1 on"),
         ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
-        ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, best, bfs, dfs: is bfs meant?"),
+        ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, aopic-published, best, bfs, dfs: is bfs meant?"),
         ("SITECRAWL_ORDER", None, "is None, and has to be one of"),
         ("SITECRAWL_LAMBDA_POLICY", "host", "is hosts meant?"),
         ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),

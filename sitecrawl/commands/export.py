@@ -56,7 +56,6 @@ class Command(ReadingCommand):
 
     usage = "[options] [pages | graph | wacz]"
     summary = "Write a crawl's pages, links or archive for other programs"
-    words = _FORMS
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

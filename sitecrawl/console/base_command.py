@@ -37,8 +37,6 @@ class DescribedCommand(Versioned):
     usage = "[options]"
     summary: str
     """What the list of all commands says of it."""
-    words: Sequence[str] = ()
-    """What may stand behind it, for shells; empty where that is nothing, or anything."""
 
     def syntax(self) -> str:
         return self.usage

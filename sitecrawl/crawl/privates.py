@@ -29,9 +29,8 @@ from sitecrawl.compiled import native
 from sitecrawl.page.markup import HAS_TREE
 
 if TYPE_CHECKING:
-    from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
+    from scrapy.commands import BaseRunSpiderCommand
     from scrapy.core.engine import _Slot
-    from scrapy.settings import Settings
 
 _T = TypeVar("_T")
 
@@ -49,7 +48,6 @@ class Use(StrEnum):
     IN_PROGRESS = "asking the engine what it works on"
     UNDER_WAY = "asking the downloader and the scraper what they work on"
     SLOTS = "pauses of single hosts for requests beside the frontier's"
-    COMMANDS = "completing the names of commands"
     OPTIONS = "warning of feeds that nobody writes"
     REQUESTS = "one task a request"
     SPIDER_MIDDLEWARES = "spider middlewares without asynchronous generators"
@@ -74,8 +72,6 @@ _NAMES: Final = {
     Use.SLOTS: """
         scrapy.core.downloader:Downloader _get_slot _process_queue per_slot_settings slots
         scrapy.core.downloader:Slot concurrency delay lastseen latercall queue""",
-    Use.COMMANDS: """
-        scrapy.cmdline: _get_commands_dict""",
     Use.OPTIONS: """
         scrapy.commands:BaseRunSpiderCommand _create_crawler""",
     Use.REQUESTS: """
@@ -226,14 +222,6 @@ def stop(crawler: Crawler, reason: str) -> None:
 
 
 # Commands
-
-
-def commands(settings: Settings, *, in_project: bool) -> dict[str, ScrapyCommand]:
-    """All of them, by name; none if Scrapy does not say."""
-    if not has(Use.COMMANDS):
-        return {}
-    found: dict[str, ScrapyCommand] = import_module("scrapy.cmdline")._get_commands_dict(settings, in_project)  # noqa: SLF001 - see the module
-    return found
 
 
 def crawler_of(command: BaseRunSpiderCommand, spider: str) -> Crawler:

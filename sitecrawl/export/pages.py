@@ -22,7 +22,6 @@ from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
-from sitecrawl.export.metadata import Metadata
 from sitecrawl.export.rights import HostRights, Said, said_of
 from sitecrawl.export.text import markdown_of, text_of
 from sitecrawl.http.uses import TDM_FILE
@@ -42,6 +41,7 @@ from sitecrawl.urls.url import path_start
 
 if TYPE_CHECKING:
     from sitecrawl.export.importance import Importance
+    from sitecrawl.export.metadata import Metadata
 
 _CHUNK: Final = 500
 _PAGES: Final = PageFilter(kind="page")
@@ -162,6 +162,8 @@ class ExportedPage:
         """What it says of itself to machines; None of what is no HTML."""
         if self.shown is None or self._charset is None or self.capture.content_type not in HTML:
             return None
+        from sitecrawl.export.metadata import Metadata  # noqa: PLC0415 - the rules, which a search needs not
+
         text = within(self.shown.body).decode(self._charset, "replace")
         return Metadata(self.capture.url, text, self.capture.content_type)
 

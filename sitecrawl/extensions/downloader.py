@@ -69,7 +69,9 @@ class Downloader(ScrapyDownloader):
         else those of hosts that hang would take the seats that the frontier keeps for others.
         """
         robots = self._runtime.robots_under_way if self._runtime is not None else 0
-        return len(self.active) - robots >= self.total_concurrency
+        if not robots or not has(Use.UNDER_WAY):
+            return super().needs_backout()
+        return 0 < self.total_concurrency <= len(self.active) - robots
 
     def _replace_middlewares(self) -> None:
         from sitecrawl.extensions.downloader_middlewares import MiddlewareManager  # noqa: PLC0415 - see `privates`

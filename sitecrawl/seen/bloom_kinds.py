@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from pybloom_live import BloomFilter
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.extras import how_to_install
 
 _RBLOOM_HEAD_BYTES: Final = 8
@@ -187,6 +187,7 @@ def kind_named(name: str) -> Kind:
     if name not in KINDS:
         raise OptionError(
             f"No filter is called {name!r}: use auto, {', '.join(KINDS)} or md5:N for a table of N bits"
+            f"{meant(name, KINDS)}"
         )
     if name == Rbloom.name and not has_rbloom:
         raise OptionError(f"The Bloom filter rbloom is not installed: {how_to_install('fast')}")

@@ -32,7 +32,7 @@ def untouched() -> Iterator[LocalWeb]:
         (["-a", "seeds=@/no/such/file"], "/no/such/file cannot be read"),
         (["-a", "seeds=no-such-file.txt"], "file of seeds no-such-file.txt cannot be read: No such file"),
         (["-a", "seeds="], "seeds is empty"),
-        (["-s", "SITECRAWL_ORDER=random"], "has to be one of aopic, best, bfs, dfs"),
+        (["-s", "SITECRAWL_ORDER=random"], "has to be one of aopic, aopic-published, best, bfs, dfs"),
     ],
     ids=lambda value: value[1].partition(" ")[0] if isinstance(value, list) else "",
 )

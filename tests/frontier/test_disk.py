@@ -117,7 +117,8 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @property
     def by_level(self):
-        return self.bench.order == "bfs" or (self.bench.order != "dfs" and self.bench.options.max_depth > 0)
+        takes_none = self.bench.order in {"dfs", "aopic-published"}
+        return self.bench.order == "bfs" or (not takes_none and self.bench.options.max_depth > 0)
 
     @property
     def keeps_levels(self):

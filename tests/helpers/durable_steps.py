@@ -170,6 +170,11 @@ LEFT_OUT: Final = {
     **dict.fromkeys(
         _asked("cluster.run.change"), "somebody who asks for another limit sees whether it holds, and may ask again"
     ),
+    **dict.fromkeys(
+        ("cluster.leases.Renewal._load: eval", "cluster.leases.Renewal._load: answer"),
+        "a lease that is not renewed is over by itself, and one that is lasts no longer than without the kill",
+    ),
+    "export.folder.FolderWriter.write: replace": "each file is whole, and the next export writes all of them again",
     "pagestore.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
 }
 """Points at which no process is killed, and why."""

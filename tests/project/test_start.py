@@ -36,6 +36,7 @@ atexit.register(tell)
 from scrapy.cmdline import execute
 execute(["scrapy", *sys.argv[2:]])
 """
+_ITEMS = frozenset({"annotated_types", "pydantic", "pydantic_core", "typing_inspection"})
 _LIBRARY = str(Path(json.__file__).parents[1])
 
 
@@ -56,8 +57,9 @@ def imported(tmp_path: Path, *words: str) -> dict[str, str]:
 
 
 def besides_library(modules: dict[str, str]) -> set[str]:
-    """The files of `modules` that do not come with Python."""
-    return {file for file in modules.values() if file and ("site-packages" in file or not file.startswith(_LIBRARY))}
+    """The files of `modules` that come neither with Python nor with what itemadapter imports where it is installed."""
+    files = {file for name, file in modules.items() if name.partition(".")[0] not in _ITEMS}
+    return {file for file in files if file and ("site-packages" in file or not file.startswith(_LIBRARY))}
 
 
 def packages(modules: dict[str, str]) -> set[str]:

@@ -75,8 +75,9 @@ def test_rules(web: LocalWeb, tmp_path: Path) -> None:
 def test_nobody_reads_all() -> None:
     """A page's whole text is nobody's but that of style sheets, which have a limit of their own."""
     files = [path for path in (PROJECT / "sitecrawl").rglob("*.py") if re.search(r"\bpage\.text\b", path.read_text())]
-    # A record of an export and an element of XML have a `text`, too.
+    # A record of an export, of which changes are told, and an element of XML have a `text`, too.
     assert {path.relative_to(PROJECT).as_posix() for path in files} == {
-        "sitecrawl/export/fulltext.py", "sitecrawl/export/pages.py", "sitecrawl/export/wacz.py",
+        "sitecrawl/export/changes.py", "sitecrawl/export/fulltext.py", "sitecrawl/export/pages.py",
+        "sitecrawl/export/wacz.py",
         "sitecrawl/page/links.py", "sitecrawl/rules/sources.py",
     }  # fmt: skip

@@ -94,7 +94,7 @@ def test_the_pause_grows_with_the_time_of_the_last_download(tmp_path: Path) -> N
         return star(4).get(path)
 
     with LocalWeb(slow) as web:
-        done(web, tmp_path / "job", SITECRAWL_DELAY_FACTOR=30, SITECRAWL_MAX_DELAY=0.6)
+        done(web, tmp_path / "job", SITECRAWL_DELAY_FACTOR=30, SITECRAWL_MAX_DELAY=0.6, SITECRAWL_PUT_OFF=0)
         hits = {hit.path: hit for hit in web.hits}
     assert hits["/2"].begun - hits["/1"].ended >= 0.3 - 0.01
     assert hits["/3"].begun - hits["/2"].ended >= 0.6 - 0.01

@@ -31,7 +31,7 @@ ALL = sorted({name for names in NAMES.values() for name in names})
 FIRST = {name: next(use for use, names in NAMES.items() if name in names) for name in ALL}
 """Of each, what it is for in the first place."""
 BATCHES = [
-    {Use.CLOSING, Use.COMMANDS},
+    {Use.CLOSING},
     {Use.WAKING, Use.OPTIONS, Use.DOWNLOADS},
     {Use.IN_PROGRESS, Use.SPIDER_MIDDLEWARES},
     {Use.UNDER_WAY, Use.SLOTS},
