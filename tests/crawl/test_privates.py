@@ -136,7 +136,6 @@ def test_without_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
         "closed": (set(), True),
     }
     privates.wake(crawler)
-    assert privates.commands(crawler.settings, in_project=False) == {}
 
 
 def test_a_name_that_is_not_there() -> None:

@@ -53,7 +53,9 @@ ITEM = """
 
 def test_microdata() -> None:
     """As HTML says: nested items, `itemref`, and the value that each element has."""
-    product, other = metadata(ITEM).microdata or ()
+    found = metadata(ITEM).microdata
+    assert found
+    product, other = found
     assert product == {
         "type": ["https://schema.org/Product", "http://other.example/P"],
         "id": "http://shop.example/p/1",

@@ -351,6 +351,7 @@ class TestSites:
             idle = [host for host in crawl.frontier.hosts.live() if host.waiting() and not host.active]
             assert len(visits) == 8 or not idle
             visit = visits.pop(0)
+            assert visit.host is not None
             served.append((visit.url, visit.host.name))
             crawl.finish(visit)
             visits += self.take(crawl, 1)

@@ -115,6 +115,7 @@ def test_what_is_slow_waits_for_what_is_quick(tmp_path):
     left, slow = 80, 0
     while left:
         visit = crawl.frontier.next()
+        assert visit is not None
         is_quick = "quick" in visit.url
         crawl.finish(visit, seconds=0.1 if is_quick else 2.0)
         left -= is_quick

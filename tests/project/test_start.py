@@ -57,7 +57,7 @@ def imported(tmp_path: Path, *words: str) -> dict[str, str]:
 
 
 def besides_library(modules: dict[str, str]) -> set[str]:
-    """The files of `modules` that come neither with Python nor with what itemadapter imports where it is installed."""
+    """The files of `modules` that come neither with Python nor with what itemadapter imports if it is there."""
     files = {file for name, file in modules.items() if name.partition(".")[0] not in _ITEMS}
     return {file for file in files if file and ("site-packages" in file or not file.startswith(_LIBRARY))}
 
