@@ -150,7 +150,7 @@ class Summary:
     def _of_browser(self) -> Iterator[tuple[str, int | None, str]]:
         traffic = self.traffic
         if traffic.rendered or traffic.not_rendered:
-            yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} had more to say then"
+            yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} gained links or text by that"
         if traffic.not_rendered:
             about = "pages that could not be, and were taken as they came: links may be missing"
             yield "  unrendered", traffic.not_rendered, f"{about} (resume to try those again that crashed)"

@@ -138,7 +138,7 @@ def _left_out(left: Left) -> Iterator[str]:
     if left.silent:
         yield f"{left.silent:,} of {_hosts(left.silent_hosts)} that ceased to answer"
     if left.failed:
-        yield f"{left.failed:,} given up without an answer of use"
+        yield f"{left.failed:,} failed"
 
 
 def _held(held: HeldBack) -> Iterator[str]:

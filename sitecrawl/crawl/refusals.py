@@ -43,7 +43,7 @@ NAMES: Final[Mapping[str, str]] = {
 WORDS: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "asks for a proof that a browser or a person is there",
     Kind.RATE_LIMITED: "says that it is asked too often",
-    Kind.LOGIN_WALL: "shows pages to those alone who have logged in",
+    Kind.LOGIN_WALL: "shows its pages only after a login",
     Kind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
     Kind.EMPTY_RENDERED: "sends a page of scripts that has no text and no links in a browser, either",
     Kind.LOGGED_OUT: "has logged the crawl out",

@@ -48,7 +48,7 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
             ("ended with all but 1,319 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
             "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets, "
             "60 held back in 1 set that grows with nothing new to say (scrapy frontier --demoted lists them), "
-            "20 of 2 hosts that ceased to answer, 5 given up without an answer of use "
+            "20 of 2 hosts that ceased to answer, 5 failed "
             "(7 URLs that wait are other forms of pages that were fetched)"),
         ),
         (
@@ -65,7 +65,7 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
         (
             Left(failed=5),
             "finished",
-            "ended with all but 5 known URLs fetched: 5 given up without an answer of use",
+            "ended with all but 5 known URLs fetched: 5 failed",
         ),
         (
             Left(waiting=352, full=True, held=GROWS),

@@ -184,7 +184,7 @@ def test_a_login_wall(tmp_path: Path) -> None:
     assert stats_of(done.stderr)["refused/login_wall"] == 9
     # The second has the title of the first: it is asked for twice, to see what of it changes by itself.
     assert {path for path in asked if path.startswith("/login")} == {"/login", "/login?next=%2F1"}
-    assert f"127.0.0.1:{web.port} shows pages to those alone who have logged in" in done.stderr
+    assert f"127.0.0.1:{web.port} shows its pages only after a login" in done.stderr
 
 
 @pytest.mark.deep

@@ -83,7 +83,7 @@ def test_a_site_of_scripts_is_crawled(tmp_path: Path) -> None:
     assert len(agents) == 1
     assert agents.pop().startswith("sitecrawl/")
     assert stats_of(done.stderr)["rendering/pages"] == 5
-    assert "rendered                   5  pages, of which 4 had more to say then" in done.stderr
+    assert "rendered                   5  pages, of which 4 gained links or text by that" in done.stderr
     assert is_whole(job)
     why = json.loads(scrapy("why", "-d", str(job), "--json", f"{root}/api/a").stdout)
     assert (why["verdict"], f"by a browser to show {root}/a, with status 200" in why["answer"]) == ("requisite", True)

@@ -108,7 +108,7 @@ def test_a_host_that_never_answers(tmp_path: Path) -> None:
     assert reason_of(done) == "finished"
     where = gone.removeprefix("http://")
     assert first_line(done) == f"The crawl fetched no page: connection refused ({where})."
-    assert "\nIt ended with all but 2 known URLs fetched: 2 given up without an answer of use.\n" in done.stderr
+    assert "\nIt ended with all but 2 known URLs fetched: 2 failed.\n" in done.stderr
 
 
 def test_no_page(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ export async function askTerms(host = "") {
   name.onchange = () => { looking = look(); };
   await looking;
   return ask({
-    title: "Change what holds", yes: "Change", action: "set",
-    text: "It holds at once, and for every run that resumes the crawl, until the settings say something else.",
+    title: "Change a setting", yes: "Change", action: "set",
+    text: "The change applies at once, and to every run that resumes the crawl, until the settings say something else.",
     fields: async () => {
       await looking;
       return { host: name.value.trim(), option: option.value, value: reset.checked ? null : filled().value, was: values[option.value] };
