@@ -119,9 +119,9 @@ class PageReading:
     def text_digest(self, page: PageItem) -> bytes:
         """Of what a reader sees of `page`; of its bytes where that cannot be had."""
         if self._parsers is None:
-            return text_digest(page.content_type, page.body, self._options)
+            return text_digest(page.content_type, page.charset, page.body, self._options)
         try:
-            return self._parsers.text_digest(page.content_type, page.body)
+            return self._parsers.text_digest(page.content_type, page.charset, page.body)
         except NoParser:
             return page.sha1[:DIGEST_SIZE]
         except Quarantined as error:

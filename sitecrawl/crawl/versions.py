@@ -71,8 +71,12 @@ class Versions:
         assert self._reader is not None
         capture = version.capture
         try:
-            shown = self._reader.read(self._reader.rendered(capture) or capture)
-            return reading.text_digest(PageItem(capture.url, content_type=capture.content_type, body=shown.body))
+            dom = self._reader.rendered(capture)
+            charset = capture.charset if dom is None else "utf-8"  # in which every DOM is written
+            body = self._reader.read(dom or capture).body
+            return reading.text_digest(
+                PageItem(capture.url, content_type=capture.content_type, charset=charset, body=body)
+            )
         except StorageError as error:
             logger.warning("%s cannot be compared with what is stored of it: %s", version.capture.url, error)
             return b""

@@ -135,5 +135,9 @@ def _is_same(now: ExportedPage, before: ExportedPage) -> bool:
         return True
     if now.shown is None or before.shown is None:
         return False
-    first, second = (text_digest(page.capture.content_type, page.shown.body) for page in (now, before) if page.shown)
+    first, second = (
+        text_digest(page.capture.content_type, page.shown_charset, page.shown.body)
+        for page in (now, before)
+        if page.shown
+    )
     return first == second

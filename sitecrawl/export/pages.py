@@ -146,7 +146,7 @@ class ExportedPage:
         body = self._body()
         if body is None or self.document is not None:
             return None if self.document is None else clean_text(self.document.text)
-        return text_of(body, self.capture.content_type, self._charset)
+        return text_of(body, self.capture.content_type, self.shown_charset)
 
     @cached_property
     def blocks(self) -> Sequence[Block] | None:
@@ -155,16 +155,16 @@ class ExportedPage:
         if body is None or self.document is not None:
             return None if self.document is None else [Block(clean_text(self.document.text), kind="code")]
         base = self.item.base if self.item is not None and self.item.base else self.capture.url
-        return markdown_of(body, self.capture.content_type, self._charset, base)
+        return markdown_of(body, self.capture.content_type, self.shown_charset, base)
 
     @cached_property
     def metadata(self) -> Metadata | None:
         """What it says of itself to machines; None of what is no HTML."""
-        if self.shown is None or self._charset is None or self.capture.content_type not in HTML:
+        if self.shown is None or self.shown_charset is None or self.capture.content_type not in HTML:
             return None
         from sitecrawl.export.metadata import Metadata  # noqa: PLC0415 - the rules, which a search needs not
 
-        text = within(self.shown.body).decode(self._charset, "replace")
+        text = within(self.shown.body).decode(self.shown_charset, "replace")
         return Metadata(self.capture.url, text, self.capture.content_type)
 
     @property
@@ -189,7 +189,7 @@ class ExportedPage:
         return self.shown.body
 
     @property
-    def _charset(self) -> str | None:
+    def shown_charset(self) -> str | None:
         return self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
 
     @property

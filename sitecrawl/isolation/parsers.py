@@ -64,9 +64,9 @@ class Parsers(WorkerPool):
             request, body, lambda answer, given: self._content(answer, given, body, url), max(max_size, len(body))
         )
 
-    def text_digest(self, content_type: str, body: bytes) -> bytes:
+    def text_digest(self, content_type: str, charset: str | None, body: bytes) -> bytes:
         """As `sitecrawl.page.text_digest.text_digest`. Raises `Quarantined` and `NoParser`."""
-        return self._asked({"digest_of": content_type}, body, _digest)
+        return self._asked({"digest_of": content_type, "charset": charset}, body, _digest)
 
     def _content(self, answer: dict[str, Any], given: bytes, sent: bytes, url: str) -> Content:
         for name, error in (("too_large", TooLarge), ("damaged", Damaged)):

@@ -33,7 +33,7 @@ def ready(begin: dict[str, Any]) -> Answer:
 def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
     """The answer to one request: what it says, and the body without its codings where it had some."""
     if "digest_of" in request:
-        return {"digest": text_digest(request["digest_of"], body, options).hex()}, b""
+        return {"digest": text_digest(request["digest_of"], request["charset"], body, options).hex()}, b""
     headers: Headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request["headers"]]
     codings = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
     kept: tuple[str, ...] = ()

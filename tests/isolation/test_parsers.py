@@ -98,9 +98,11 @@ def test_what_cannot_be_decoded(parsers: Parsers) -> None:
 
 def test_the_digest_of_a_text_is_the_same(parsers: Parsers) -> None:
     """By which a page that is fetched again is compared."""
-    body = linked("/b").encode()
-    expected = text_digest("text/html", body, OPTIONS.page)
-    assert parsers.text_digest("text/html", body) == expected != text_digest("text/plain", body, OPTIONS.page)
+    body = "<p>Größe".encode("latin-1")
+    expected = text_digest("text/html", "windows-1252", body, OPTIONS.page)
+    assert parsers.text_digest("text/html", "windows-1252", body) == expected
+    assert expected != text_digest("text/html", None, body, OPTIONS.page)
+    assert expected != text_digest("text/plain", None, body, OPTIONS.page)
 
 
 def test_options_hold_there() -> None:
@@ -132,7 +134,7 @@ def test_a_page_on_which_its_reader_hangs() -> None:
             parsers.read(URL, b"hang", [HTML], max_size=SIZE)
         assert caught.value.reason == "timeout"
         assert [worker.is_alive for worker in parsers._all] == []
-        assert parsers.text_digest("text/html", b"x")
+        assert parsers.text_digest("text/html", None, b"x")
 
 
 def test_a_worker_that_is_killed_at_work(breaking: Parsers) -> None:

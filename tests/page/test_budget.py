@@ -94,4 +94,4 @@ def test_what_is_compared_ends_there_too() -> None:
     """Two pages that differ behind the end are the same to a revisit."""
     options = PageOptions(budget=SMALL)
     bodies = [b"<p>word" * 100 + end for end in (b"one", b"two")]
-    assert len({text_digest("text/html", body, options) for body in bodies}) == 1
+    assert len({text_digest("text/html", None, body, options) for body in bodies}) == 1
