@@ -187,7 +187,9 @@ class Again(Participant):
         if not fetch.visit.again:
             self.round.new += _is_page(fetch.page)
         elif fetch.visit.key in self._under_way:
-            self._compare(fetch, self._under_way.pop(fetch.visit.key))
+            before = self._under_way.pop(fetch.visit.key)
+            if not fetch.excluded:  # or nothing was asked
+                self._compare(fetch, before)
 
     def _compare(self, fetch: Fetch, before: Version | None) -> None:
         """Count what has become of a URL, and learn from it how often its page changes."""

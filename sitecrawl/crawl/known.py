@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 
 _CHUNK: Final = 1_000
@@ -15,8 +16,9 @@ _ENDED: Final = frozenset({UrlState.FETCHED, UrlState.FAILED})
 
 
 async def askable(runtime: Runtime, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[bytes, UrlRecord]]:
-    """The URLs that were asked for as pages, each with its key and its record as it is now, and that their URLs alone
-    bring: what a form or a spider's own request has brought is left out. Raises `StorageError` and what `pause` does.
+    """The URLs that were asked for as pages, and those that robots.txt forbade, for it may allow them now; each with
+    its key and its record as it is now. What a form or a spider's own request has brought is left out. Raises
+    `StorageError` and what `pause` does.
     """
     start = b""
     while rows := list(islice(runtime.database.scan("urls", start), _CHUNK)):
@@ -29,4 +31,5 @@ async def askable(runtime: Runtime, pause: Callable[[], Awaitable[None]]) -> Asy
 
 
 def _is_askable(record: UrlRecord) -> bool:
-    return record.state in _ENDED and not record.flags & (Flag.REQUISITE | Flag.VOLATILE)
+    has_ended = record.state in _ENDED or (record.state == UrlState.EXCLUDED and record.cause == Cause.ROBOTS)
+    return has_ended and not record.flags & (Flag.REQUISITE | Flag.VOLATILE)

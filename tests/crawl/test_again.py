@@ -240,6 +240,32 @@ def test_a_plain_second_start(tmp_path: Path) -> None:
     assert said[0].endswith("-a again=1")
 
 
+def test_what_robots_txt_forbids_for_a_night(tmp_path: Path) -> None:
+    """It is not asked for and counts as it was, and the round after visits it as any other, once."""
+    site: dict[str, Page] = {"/": linked("/one", "/two", "/never"), "/one": page("one"), "/two": page("two")}
+    nights = [
+        (["/never"], {"/": 1, "/one": 1, "/two": 1}, None),
+        (["/"], {}, (0, 0, 0)),
+        (["/two"], {"/": 1, "/one": 1, "/never": 1}, (3, 1, 0)),
+        ([], {"/": 1, "/one": 1, "/two": 1, "/never": 1}, (4, 0, 0)),
+    ]
+    site["/never"] = page("never")
+    with LocalWeb({}) as web:
+        for forbidden, asked, found in nights:
+            rules = "".join(f"Disallow: {path}\n" for path in forbidden)
+            robots = Answer(f"User-agent: *\n{rules}".encode(), headers={"Content-Type": "text/plain"})
+            web.pages = {**site, "/robots.txt": robots}
+            web.hits.clear()
+            done = crawl(web.root, tmp_path / "job", again=1, ROBOTSTXT_OBEY=True)
+            assert done.returncode == 0, done.stderr
+            assert Counter(web.paths()) == asked
+            if found is not None:
+                last = rounds_of(tmp_path / "job")[-1]
+                assert (last.asked, last.new, last.failed) == found
+    checked = scrapy("check-crawl", str(tmp_path / "job"))
+    assert checked.returncode == 0, checked.stdout
+
+
 def test_sitemaps_go_first(tmp_path: Path) -> None:
     """A story that no page links to is found by its sitemap, which is asked for before any page that is known."""
 
