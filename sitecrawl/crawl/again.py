@@ -164,14 +164,26 @@ class Again(Participant):
     # What comes
 
     def _begun(self, fetch: Fetch) -> None:
-        if not fetch.visit.again or fetch.visit.is_requisite or self._is_other(fetch.visit.key):
+        key = fetch.visit.key
+        if not fetch.visit.again or fetch.visit.is_requisite:
             return
-        self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
+        if not self._is_other(key):
+            self._under_way[key] = self._versions.ask(fetch.request)
+        elif self._is_first_visit(key):
+            before = self._versions.of(fetch.request.url)
+            if before is not None and before.is_page:  # a hub or a front page
+                self._under_way[key] = before
+
+    def _is_first_visit(self, key: bytes) -> bool:
+        """Whether the URL has not been fetched since the round began."""
+        assert self.round is not None
+        record = self._runtime.frontier.urls.get(key)
+        return record is not None and record.fetched < self.round.began and key not in self._fresh
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
         fetch = self._runtime.fetch_of(response.request)
-        if fetch is not None and fetch.visit.key in self._under_way:
+        if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
                 fetch.worth_it()
             return response.status == NOT_MODIFIED
@@ -179,7 +191,7 @@ class Again(Participant):
 
     def _finished(self, fetch: Fetch) -> None:
         assert self.round is not None
-        if self._is_other(fetch.visit.key):
+        if self._is_other(fetch.visit.key) and fetch.visit.key not in self._under_way:
             return
         self.round.ended = 0.0
         if not self._is_scanned:

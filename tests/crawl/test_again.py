@@ -266,6 +266,27 @@ def test_what_robots_txt_forbids_for_a_night(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
+def test_a_front_page_counts(tmp_path: Path) -> None:
+    """It is asked for with the sitemaps, and is a page like any other in the figures, once in each round."""
+    site: dict[str, Page] = {"/": "<p>as it was", "/one": page("one")}
+    site["/sitemap.xml"] = Answer(
+        b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>', headers={"Content-Type": "text/xml"}
+    )
+    nights = [
+        ('<p>as it was<a href="/one">one</a>', (0, 0, 0, 0)),
+        ('<p>as it is<a href="/one">one</a>', (2, 1, 0, 0)),
+        ('<p>as it is<a href="/one">one</a>', (2, 0, 0, 0)),
+        (Answer(status=302, headers={"Location": "/one"}), (2, 0, 1, 0)),
+    ]
+    with LocalWeb({}) as web:
+        for front, found in nights:
+            web.pages = {**site, "/": front}
+            done = crawl(web.root, tmp_path / "job", again=1, sitemaps=1)
+            assert done.returncode == 0, done.stderr
+            last = (rounds_of(tmp_path / "job") or [Round(0, 0.0)])[-1]
+            assert (last.asked, last.changed, last.moved, last.failed) == found
+
+
 def test_sitemaps_go_first(tmp_path: Path) -> None:
     """A story that no page links to is found by its sitemap, which is asked for before any page that is known."""
 
