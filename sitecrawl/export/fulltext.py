@@ -62,6 +62,9 @@ CREATE TRIGGER IF NOT EXISTS pages_changed AFTER UPDATE ON pages BEGIN
 END;
 CREATE TABLE IF NOT EXISTS marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
+_STATEMENTS = re.compile(r";\n(?=CREATE|\Z)")
+_TABLES: Final = ("words", "pages", "links", "marks")
+"""Of this version and those before it."""
 _CLEAR: Final = """
 DELETE FROM marks;
 DELETE FROM pages;
@@ -164,6 +167,8 @@ class SearchIndex:
         `StorageError`.
         """
         count = 0
+        with file_errors(self.path):
+            _make(self._db)
         marks = self._marks()
         stores = pages.stores
         if not all(marks.get(name, Mark()).holds_in(reader) for name, reader in stores):
@@ -236,6 +241,9 @@ class SearchIndex:
         `seconds`.
         """
         terms, until = _terms_of(text), time.monotonic() + seconds
+        with file_errors(self.path):
+            if _is_to_make(self._db):
+                raise FormatMismatch(f"{self.path} is of an earlier version: `scrapy search` makes it again")
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         hits = []
         with file_errors(self.path):
@@ -290,8 +298,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode = WAL")
         if not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_VERSION};"
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
+            _make(db)
         _check_format(db, path)
     except BaseException:
         db.close()
@@ -300,6 +307,34 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    said = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    if said != [_APPLICATION_ID, _VERSION]:
+    application, version = _format_of(db)
+    if application != _APPLICATION_ID or version > _VERSION:
         raise FormatMismatch(f"{path} is no index of this version: delete it, and the next search makes it again")
+
+
+def _format_of(db: sqlite3.Connection) -> tuple[int, int]:
+    application, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    return application, version
+
+
+def _is_to_make(db: sqlite3.Connection) -> bool:
+    """Whether it is empty, or of an earlier version: all that is in it comes from the stored pages."""
+    application, version = _format_of(db)
+    if application == _APPLICATION_ID:
+        return version < _VERSION
+    return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+
+
+def _make(db: sqlite3.Connection) -> None:
+    if not _is_to_make(db):
+        return
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if not _is_to_make(db):  # another process was faster
+            return
+        for table in _TABLES:
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in filter(str.strip, _STATEMENTS.split(_SCHEMA)):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
