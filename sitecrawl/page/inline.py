@@ -21,7 +21,8 @@ _ANCHORS: Final = frozenset({"", "#", "¶", "§", "🔗", "\uf0c1"})
 """What generators put beside a heading, to link to it."""
 _SPACES = re.compile(r"[ \t\n\r\f\xa0]+")
 _TICKS = re.compile("`+")
-_SPECIAL = re.compile(r"[\\`*]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:]|\Z)")
+_SPECIAL = re.compile(r"_{2,}|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:]|\Z)")
+"""Beside backslashes, backticks and asterisks."""
 _AT_START = re.compile(r"(?:#{1,6}(?=\s|\Z)|[-+](?=\s|\Z)|[>|]|[-=~]{2,}|~~~)")
 _NUMBERED = re.compile(r"(\d{1,9})([.)])(?=\s|\Z)")
 _IN_URL: Final = {" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "\\": "%5C", "|": "%7C"}
@@ -57,7 +58,7 @@ class _Line:
         mark = MARKS.get(piece.opens or piece.closes, LINK)
         if not (piece.opens or piece.closes):
             text = _SPACES.sub(" ", piece.text)
-            self._parts.append(text if self._is_code else _SPECIAL.sub(r"\\\g<0>", text))
+            self._parts.append(text if self._is_code else _escaped(text))
         elif mark == LINK and self._is_code:  # in code there is no link: the code is in the link, and goes on behind
             self._close(CODE)
             self._turn(piece, mark)
@@ -114,6 +115,12 @@ class _Line:
         if any(one.mark == LINK for one in self._open):
             self._close(LINK)
         return _SPACES.sub(" ", "".join(self._parts)).strip()
+
+
+def _escaped(text: str) -> str:
+    for mark in "\\`*":  # by far the fastest way, and a page may have nothing else
+        text = text.replace(mark, f"\\{mark}")
+    return _SPECIAL.sub(lambda found: "".join([f"\\{sign}" for sign in found[0]]), text)
 
 
 def inline(pieces: Iterable[Piece], address: Callable[[str], str]) -> str:

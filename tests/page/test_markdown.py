@@ -97,3 +97,10 @@ def test_no_text_breaks_out(parts: list[str]) -> None:
 def test_what_is_deep_or_long_costs_no_more(html: str) -> None:
     """The Markdown is not much longer than the page, whatever is within what."""
     assert len(markdown(html)) <= 12 * len(html)
+
+
+def test_what_is_escaped() -> None:
+    """Each sign that would be markup by chance, in runs as well, and none that cannot be."""
+    shown = "a_b __init__ _ a__b *** \\` &lt;b a&lt; 1 &amp;amp; [x](y)"
+    wanted = r"a_b \_\_init\_\_ \_ a\_\_b \*\*\* \\\` \<b a< 1 \&amp; [x\](y)"
+    assert joined(blocks_of(f"<p>{shown}</p>", "http://a.example/")) == wanted
