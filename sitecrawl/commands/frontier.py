@@ -48,7 +48,7 @@ class Command(ListingCommand):
             "--rules", action="store_true", help="list what was learnt about URLs: which parts do not matter"
         )
         for state, (option, meaning) in _ORDERS.items():
-            text = f"{meaning} (ID: from --rules; the crawl must not be running)"
+            text = f"{meaning} (see --rules; the crawl must not be running)"
             parser.add_argument(option, metavar="ID", dest=state.name, help=text)
 
     def list(self, opts: argparse.Namespace) -> None:

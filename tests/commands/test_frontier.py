@@ -10,6 +10,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -216,3 +217,10 @@ class TestErrors:
     def test_wrong_usage(self, words):
         """Arguments that make no sense end with exit code 2."""
         self.failed(*words, code=2)
+
+
+def test_help(tmp_path: Path) -> None:
+    """Scrapy takes each line that ends with a colon for a heading, where the text is wrapped, too."""
+    lines = command("frontier", "--help", cwd=tmp_path).stdout.splitlines()
+    headings = [line for line, below in pairwise(lines) if below and not below.strip("=-")]
+    assert headings == ["Usage", "Options", "Global Options"]
