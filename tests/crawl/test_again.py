@@ -272,7 +272,7 @@ def test_a_front_page_counts(tmp_path: Path) -> None:
     site["/sitemap.xml"] = Answer(
         b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>', headers={"Content-Type": "text/xml"}
     )
-    nights = [
+    nights: list[tuple[Page, tuple[int, ...]]] = [
         ('<p>as it was<a href="/one">one</a>', (0, 0, 0, 0)),
         ('<p>as it is<a href="/one">one</a>', (2, 1, 0, 0)),
         ('<p>as it is<a href="/one">one</a>', (2, 0, 0, 0)),
