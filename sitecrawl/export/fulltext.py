@@ -328,7 +328,7 @@ def _is_to_make(db: sqlite3.Connection) -> bool:
 def _make(db: sqlite3.Connection) -> None:
     if not _is_to_make(db):
         return
-    with db:
+    with db:  # which rolls back what fails
         db.execute("BEGIN IMMEDIATE")
         if not _is_to_make(db):  # another process was faster
             return
@@ -338,3 +338,4 @@ def _make(db: sqlite3.Connection) -> None:
             db.execute(statement)
         db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")

@@ -41,7 +41,7 @@ WORK = (
     "remote.store.Remote.send: put",
 )
 END = (
-    "export.fulltext._opened: script",
+    "export.fulltext._make: commit",
     "export.fulltext.SearchIndex._transaction: commit",
     "seen.bloom.ScalableBloom.save: fsync",
     "seen.bloom.ScalableBloom.save: replace",
