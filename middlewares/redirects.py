@@ -19,7 +19,15 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
-from sitecrawl.crawl.requests import COMES_BACK, COOKIES_CHANGED, NEW_COOKIES, REDIRECTS_SIZE, host_of, verbatim
+from sitecrawl.crawl.requests import (
+    COMES_BACK,
+    CONDITIONS,
+    COOKIES_CHANGED,
+    NEW_COOKIES,
+    REDIRECTS_SIZE,
+    host_of,
+    verbatim,
+)
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Headers, pairs
@@ -99,7 +107,7 @@ class RedirectsMiddleware(RedirectMiddleware):
     ) -> Request:
         """With the very URL that `process_response` has found."""
         made = super()._build_redirect_request(source_request, response, url=url, **kwargs)
-        for condition in ("If-None-Match", "If-Modified-Since"):  # of what is stored of the other URL
+        for condition in CONDITIONS:  # of what is stored of the other URL
             made.headers.pop(condition, None)
         return verbatim(made, (response.headers["Location"] or b"").decode("ascii"))
 

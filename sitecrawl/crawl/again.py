@@ -27,11 +27,10 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.known import askable
+from sitecrawl.crawl.known import askable, is_page, standing_of
 from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.versions import Version, Versions
@@ -43,7 +42,7 @@ from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.recrawl.rounds import Round, pack_rounds, read_rounds
-from sitecrawl.recrawl.schedule import MOST_FAILURES, Standing, Visits, rate, visited
+from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, rate, visited
 from sitecrawl.recrawl.store import RevisitStore
 
 logger = logging.getLogger(__name__)
@@ -118,17 +117,15 @@ class Again(Participant):
     # What is asked for
 
     async def _run(self) -> None:
+        if await ended(self._look_through(), self._runtime.checkpoints):
+            self._is_scanned = True
+            self._fresh.clear()
+            wake(self._crawler)
+
+    async def _look_through(self) -> None:
         assert self.round is not None
-        try:
-            await self._wait(self.round.began - time.time())
-            await self._scan()
-        except Stopping:
-            return
-        except StorageError as error:
-            self._runtime.checkpoints.fail(error)
-        self._is_scanned = True
-        self._fresh.clear()
-        wake(self._crawler)
+        await self._wait(self.round.began - time.time())
+        await self._scan()
 
     async def _wait(self, seconds: float) -> None:
         if seconds > 0:
@@ -197,7 +194,7 @@ class Again(Participant):
         if not self._is_scanned:
             self._fresh.add(fetch.visit.key)
         if not fetch.visit.again:
-            self.round.new += _is_page(fetch.page)
+            self.round.new += is_page(fetch.page)
         elif fetch.visit.key in self._under_way:
             before = self._under_way.pop(fetch.visit.key)
             if not fetch.excluded:  # or nothing was asked
@@ -212,11 +209,8 @@ class Again(Participant):
         outcome = self._outcome_of(fetch, before)
         self.round.asked += 1
         setattr(self.round, outcome.what, getattr(self.round, outcome.what) + 1)
-        now, standing = time.time(), self._standing(record)
-        known = self._store.get(key) or Visits(
-            before.capture.fetched if before is not None else now,
-            history=standing.history, credit=standing.history, at=standing.spent,
-        )  # fmt: skip
+        now, standing = time.time(), standing_of(self._runtime, record)
+        known = self._store.get(key) or first_visit(before.capture.fetched if before is not None else now, standing)
         if outcome.what in {"failed", "gone", "moved"} or fetch.status in GONE:
             self._store.keep(key, replace(known, failures=known.failures + 1))
         elif outcome.what == "new":
@@ -228,8 +222,7 @@ class Again(Participant):
 
     def _outcome_of(self, fetch: Fetch, before: Version | None) -> _Outcome:
         was_page = before is not None and before.is_page
-        if _is_page(fetch.page):
-            assert fetch.page is not None
+        if is_page(fetch.page):
             return self._look_at(fetch.page, before) if was_page and before is not None else _Outcome("new")
         if fetch.status == NOT_MODIFIED:
             return _Outcome("unchanged")
@@ -247,10 +240,6 @@ class Again(Participant):
         known, digest = self._store.get(page.key), reading.text_digest(page)
         old = known.digest if known is not None and known.digest else self._versions.text(before, reading)
         return _Outcome("unchanged" if digest == old else "changed", digest)
-
-    def _standing(self, record: UrlRecord) -> Standing:
-        ledger = self._runtime.local.link_credit.ledger
-        return Standing(record.history, ledger.spent, float(ledger.total))
 
     # The end
 
@@ -274,10 +263,6 @@ class _Outcome(NamedTuple):
     """The field of `Round` that counts it."""
     digest: bytes = b""
     """Of the page's text, if it was taken."""
-
-
-def _is_page(page: PageItem | None) -> bool:
-    return page is not None and 200 <= page.status < 300 and not page.quarantined
 
 
 def _holds(trap: TrapState) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.privates import is_closing
+
+if TYPE_CHECKING:
+    from sitecrawl.crawl.checkpoints import Checkpoints
 
 _TURN: Final = 0.01
 """Seconds that work goes on before the event loop has its turn."""
@@ -37,3 +42,14 @@ class Cooperator:
         if is_closing(self._crawler):
             raise Stopping
         self._ends = monotonic() + _TURN
+
+
+async def ended(work: Awaitable[None], checkpoints: Checkpoints) -> bool:
+    """Wait for long work. Whether it is over: it is not where the crawl stops. A `StorageError` stops the crawl."""
+    try:
+        await work
+    except Stopping:
+        return False
+    except StorageError as error:
+        checkpoints.fail(error)
+    return True

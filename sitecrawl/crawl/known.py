@@ -1,14 +1,16 @@
-"""What a crawl knows, one URL after the other, in between other work."""
+"""What a crawl knows of what it may fetch again, one URL after the other, in between other work."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import islice
-from typing import Final
+from typing import Final, TypeGuard
 
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.page.items import PageItem
+from sitecrawl.recrawl.schedule import Standing
 
 _CHUNK: Final = 1_000
 """Records between two questions to the database."""
@@ -33,3 +35,13 @@ async def askable(runtime: Runtime, pause: Callable[[], Awaitable[None]]) -> Asy
 def _is_askable(record: UrlRecord) -> bool:
     has_ended = record.state in _ENDED or (record.state == UrlState.EXCLUDED and record.cause == Cause.ROBOTS)
     return has_ended and not record.flags & (Flag.REQUISITE | Flag.VOLATILE)
+
+
+def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
+    """Whether a page has come that can be compared with what was there before."""
+    return page is not None and 200 <= page.status < 300 and not page.quarantined
+
+
+def standing_of(runtime: Runtime, record: UrlRecord) -> Standing:
+    ledger = runtime.local.link_credit.ledger
+    return Standing(record.history, ledger.spent, float(ledger.total))

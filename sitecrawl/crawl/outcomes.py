@@ -24,6 +24,7 @@ from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.visit import Visit
+from sitecrawl.pagestore.record import NOT_MODIFIED
 
 MAX_HOSTS: Final = 10_000
 """Hosts that are told apart: those that were heard of first."""
@@ -134,10 +135,7 @@ class OutcomeCounts(Participant):
 def _is_page(fetch: Fetch) -> bool:
     """What is a sitemap and nothing else is no page; 304 says that one is as it was."""
     is_sitemap = fetch.is_worth_it and fetch.page is None and fetch.is_success
-    return not is_sitemap and (fetch.is_success or fetch.status == _AS_IT_WAS)
-
-
-_AS_IT_WAS: Final = 304
+    return not is_sitemap and (fetch.is_success or fetch.status == NOT_MODIFIED)
 
 
 def _why(fetch: Fetch) -> str:

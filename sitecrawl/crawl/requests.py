@@ -63,6 +63,9 @@ COOKIES_CHANGED: Final = "sitecrawl_cookies_changed"
 its answer changed what cookies are sent."""
 NEW_COOKIES: Final = "sitecrawl_new_cookies"
 """The key in `Request.meta` of a request whose answer has changed what cookies are sent."""
+CONDITIONS: Final = {"If-None-Match": b"etag", "If-Modified-Since": b"last-modified"}
+"""Headers that ask for a page on condition that it has changed (RFC 9110, section 13.1), and those of the last answer
+that they repeat."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
@@ -234,8 +237,8 @@ def pack_conditional(etag: str, modified: str, **more: object) -> bytes | None:
 
     `etag` and `modified` are the last response's ETag and Last-Modified, as they came; `more` is added to it.
     """
-    headers = {b"If-None-Match": etag, b"If-Modified-Since": modified}
-    given = {name: [value.encode("latin-1", "replace")] for name, value in headers.items() if value}
+    headers = zip(CONDITIONS, (etag, modified), strict=True)
+    given = {name.encode(): [value.encode("latin-1", "replace")] for name, value in headers if value}
     extras = {**({"headers": given} if given else {}), **more}
     return pack(extras) if extras else None
 

@@ -17,7 +17,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
-from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
@@ -71,18 +71,16 @@ class Rereading(Participant):
             raise DontCloseSpider
 
     async def _run(self) -> None:
-        try:
-            with closing(PageReader(self._runtime.path)) as reader:
-                await self._read_all(reader)
-        except Stopping:
-            return
-        except StorageError as error:
-            self._runtime.checkpoints.fail(error)
-        self._row = None
-        wake(self._crawler)
+        if await ended(self._read_all(), self._runtime.checkpoints):
+            self._row = None
+            wake(self._crawler)
 
-    async def _read_all(self, reader: PageReader) -> None:
+    async def _read_all(self) -> None:
         """Raises `StorageError`, `Stopping`."""
+        with closing(PageReader(self._runtime.path)) as reader:
+            await self._read_from(reader)
+
+    async def _read_from(self, reader: PageReader) -> None:
         assert self._row is not None
         logger.info("A repair may have lost URLs: the links of the stored pages are read again")
         new = unread = 0

@@ -15,25 +15,24 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.task import LoopingCall
 
-from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.known import askable
+from sitecrawl.crawl.known import askable, is_page, standing_of
 from sitecrawl.crawl.privates import is_closing, wake
-from sitecrawl.crawl.requests import pack_conditional
+from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.versions import Version, Versions
+from sitecrawl.crawl.versions import Version, Versions, conditions_of
 from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.recrawl.schedule import MAX_VALIDATOR, MOST_FAILURES, Standing, Visits, visited
+from sitecrawl.page.items import PageItem
+from sitecrawl.pagestore.record import NOT_MODIFIED
+from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited
 from sitecrawl.recrawl.store import RevisitStore
 
 _TICK: Final = 1.0
 """Seconds between two looks at what is due."""
 _MOST: Final = 500
 """Pages that are queued in one go."""
-_NOT_MODIFIED: Final = 304
 
 
 class Recrawling:
@@ -72,13 +71,7 @@ class Recrawling:
         self._ticks.start(_TICK)
 
     async def _run(self) -> None:
-        try:
-            await self._adopt()
-        except Stopping:
-            return
-        except StorageError as error:
-            self._runtime.checkpoints.fail(error)
-        self._is_adopted = True
+        self._is_adopted = await ended(self._adopt(), self._runtime.checkpoints)
 
     async def _adopt(self) -> None:
         """Plan visits of the pages that an ordinary crawl has fetched."""
@@ -87,9 +80,9 @@ class Recrawling:
             known = self._store.get(key)
             if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
                 continue
-            standing = self._standing(record)
+            standing = standing_of(self._runtime, record)
             if known is None:
-                known = _first_visit(record.fetched, standing)
+                known = first_visit(record.fetched, standing)
             self._store.plan(key, known, standing, record.fetched)
             self._count("adopted")
 
@@ -102,7 +95,7 @@ class Recrawling:
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
-        if response.status != _NOT_MODIFIED:
+        if response.status != NOT_MODIFIED:
             return False
         fetch = self._runtime.fetch_of(response.request)
         if fetch is not None:
@@ -149,26 +142,30 @@ class Recrawling:
         record = self._runtime.frontier.urls.get(key)
         if record is None or (known is None and not _is_plain(fetch)):
             return
-        page = fetch.page
-        if page is not None and 200 <= page.status < 300 and not page.quarantined:
-            self._plan(key, record, self._after(known, page, record, version))
-        elif known is not None and fetch.status == _NOT_MODIFIED:
+        if is_page(fetch.page):
+            self._plan(key, record, self._after(known, fetch.page, record, version))
+        elif known is not None and fetch.status == NOT_MODIFIED:
             self._count("not_modified")
-            self._plan(key, record, visited(known, time.time(), self._standing(record), digest=None))
+            self._plan(key, record, visited(known, time.time(), standing_of(self._runtime, record), digest=None))
         elif known is not None:
             self._fail(key, record, known)
 
     def _after(self, known: Visits | None, page: PageItem, record: UrlRecord, version: Version | None) -> Visits:
         """What is remembered of a page that came."""
-        now, standing, digest = time.time(), self._standing(record), self._runtime.reading.text_digest(page)
+        now, standing, digest = (
+            time.time(),
+            standing_of(self._runtime, record),
+            self._runtime.reading.text_digest(page),
+        )
         if known is None:
-            after = replace(_first_visit(now, standing), digest=digest)
+            after = replace(first_visit(now, standing), digest=digest)
         else:
             if version is not None:
                 known = replace(known, digest=self._versions.text(version, self._runtime.reading))
             after = visited(known, now, standing, digest=digest)
             self._count("unchanged" if digest == known.digest else "changed")
-        etag, modified = _validators(page.exchange)
+        validators = {} if page.exchange is None else conditions_of(page.exchange.headers)
+        etag, modified = (validators.get(name, "") for name in CONDITIONS)
         return replace(after, etag=etag, modified=modified)
 
     def _fail(self, key: bytes, record: UrlRecord, known: Visits) -> None:
@@ -182,29 +179,13 @@ class Recrawling:
 
     def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
         assert self._store is not None
-        self._store.plan(key, after, self._standing(record), time.time())
-
-    def _standing(self, record: UrlRecord) -> Standing:
-        ledger = self._runtime.local.link_credit.ledger
-        return Standing(record.history, ledger.spent, float(ledger.total))
+        self._store.plan(key, after, standing_of(self._runtime, record), time.time())
 
     def _count(self, what: str) -> None:
         self._runtime.stats.inc_value(f"recrawl/{what}")
-
-
-def _first_visit(now: float, standing: Standing) -> Visits:
-    return Visits(now, history=standing.history, credit=standing.history, at=standing.spent)
 
 
 def _is_plain(fetch: Fetch) -> bool:
     """Whether the URL alone brings the page: what a form or a spider's own request brought is not asked for again."""
     request = fetch.request
     return fetch.visit.request is None and request.method == "GET" and not request.dont_filter
-
-
-def _validators(exchange: Exchange | None) -> tuple[str, str]:
-    """ETag and Last-Modified, as they came; empty where there are none, or none of use."""
-    headers = {} if exchange is None else {name.lower(): value for name, value in exchange.headers}
-    found = (headers.get(name, b"").decode("latin-1").strip() for name in (b"etag", b"last-modified"))
-    etag, modified = (value if len(value) <= MAX_VALIDATOR else "" for value in found)
-    return etag, modified

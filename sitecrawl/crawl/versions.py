@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from scrapy import Request
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.requests import CONDITIONS
 from sitecrawl.page.items import Headers, PageItem
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.pagestore.capture import clean_text
@@ -18,8 +18,6 @@ from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.recrawl.schedule import MAX_VALIDATOR
 
 logger = logging.getLogger(__name__)
-
-_CONDITIONS: Final = {"If-None-Match": b"etag", "If-Modified-Since": b"last-modified"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +87,5 @@ class Versions:
 def conditions_of(headers: Headers) -> dict[str, str]:
     """What is asked for on condition that it is not as it came with `headers`."""
     said = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
-    found = {name: said.get(of, "") for name, of in _CONDITIONS.items()}
+    found = {name: said.get(of, "") for name, of in CONDITIONS.items()}
     return {name: value for name, value in found.items() if value and len(value) <= MAX_VALIDATOR}

@@ -121,6 +121,11 @@ class Standing:
     """All credit there is: the window spans so much spending."""
 
 
+def first_visit(at: float, standing: Standing) -> Visits:
+    """What is remembered of a page that was fetched once, at that Unix time."""
+    return Visits(at, history=standing.history, credit=standing.history, at=standing.spent)
+
+
 _KINDS: Final = [type(value) for value in astuple(Visits(0.0))]
 
 

@@ -31,6 +31,7 @@ from sitecrawl.crawl.sitemaps.redirects import Redirects
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
+from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
@@ -176,7 +177,7 @@ class Sitemaps:
         """Whether it brought a sitemap, or the word that that has not changed. Raises `Stopping`."""
         record, status = answer.record, answer.response.status
         digest = hashlib.blake2b(answer.response.body, digest_size=16).digest()
-        unchanged = record.successes > 0 and (status == 304 or (status == 200 and digest == record.digest))
+        unchanged = record.successes > 0 and (status == NOT_MODIFIED or (status == 200 and digest == record.digest))
         new: int | None = None
         if unchanged:
             self._runtime.stats.inc_value("sitemaps/unchanged")
