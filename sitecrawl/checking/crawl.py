@@ -34,6 +34,7 @@ from sitecrawl.crawldir.directory import (
     DIFFERS,
     MANIFEST,
     Manifest,
+    database_to_read,
     is_copy,
     manifest_of,
     read_manifest,
@@ -92,7 +93,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
         if damage := is_readable(path):
             result.problems.append(Problem("db", damage, _KEEPS))
         elif manifest is not None:
-            with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
+            with database_to_read(directory) as database:
                 _check(database, manifest, result, quick=quick)
     return result
 
@@ -122,7 +123,7 @@ def _manifest(directory: Path, result: CheckResult) -> Manifest | None:
 def _copy_of_manifest(directory: Path) -> tuple[bytes | None, bool]:
     """What the database has of `crawl.json`, and whether it may turn out to have it when it is mended."""
     try:
-        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+        with database_to_read(directory) as database:
             return database.get("meta", COPY), False
     except StorageError as error:
         return None, isinstance(error, CorruptFile)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from sitecrawl.base.errors import FormatMismatch, NothingYet
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.outside import CrawlOnRedis
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import database_to_read
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 class _Untold(NamedTuple):
@@ -57,7 +55,7 @@ def _untold(crawl: CrawlOnRedis, directories: Sequence[Path]) -> Iterator[tuple[
         if not crawl.has(directory):
             raise FormatMismatch(f"{directory} does not belong to {crawl}")
         try:
-            with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+            with database_to_read(directory) as database:
                 holdings = Holdings(database, "")  # before Redis is asked: what is sent meanwhile counts
                 position = database.get("meta", PAGES)
         except NothingYet:

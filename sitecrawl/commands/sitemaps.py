@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -17,13 +16,11 @@ from sitecrawl.console.listing import write
 from sitecrawl.console.sitemap_rows import SITEMAPS
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawl.sitemaps.added import leave
-from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import manifest_of, workers_below
+from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.sitemap.printing import ordered, show
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.store import read_sitemaps
-from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
@@ -64,7 +61,7 @@ class Command(ListingCommand):
         found: dict[str, SitemapRecord] = {}
         with self.crawl(opts) as directory:
             for place in _places(directory):
-                with closing(_open(place)) as database:
+                with database_to_read(place) as database:
                     for record in read_sitemaps(database):
                         found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
         records = [record for record in found.values() if _is_wanted(record, opts)]
@@ -77,10 +74,6 @@ def _places(directory: Path) -> list[Path]:
     for place in places:
         manifest_of(place)
     return places
-
-
-def _open(directory: Path) -> Database:
-    return Database(directory / "db", hash_name=HASH_NAME, read_only=True)
 
 
 def _knowledge(record: SitemapRecord) -> tuple[int, float]:
@@ -99,7 +92,7 @@ def _show(directory: Path, text: str) -> None:
     key = manifest_of(places[0]).fingerprinter().url(Canonicalizer().canonical(guess_url(text)))
     found = []
     for place in places:
-        with closing(_open(place)) as database:
+        with database_to_read(place) as database:
             if (data := database.get("sitemaps", key)) is not None:
                 found.append(SitemapRecord.unpack(data))
     if not found:

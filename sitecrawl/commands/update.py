@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.commands.crawl import Command as CrawlCommand
-from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.given import given_to
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 class Command(CrawlCommand):
@@ -34,7 +31,7 @@ class Command(CrawlCommand):
         directory = Path(args[0])
         try:
             spider = manifest_of(directory).spider
-            with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+            with database_to_read(directory) as database:
                 given = given_to(database)
         except SitecrawlError as error:
             self._refuse(str(error))

@@ -15,7 +15,7 @@ from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.remote_copy import open_place, place_of, send_all, sum_of
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -42,7 +42,7 @@ class Command(ReadingCommand):
         """Says what was done. Raises `SitecrawlError`."""
         assert self.settings is not None
         manifest = manifest_of(path)
-        with closing(Database(path / "db", hash_name=HASH_NAME, read_only=True)):
+        with database_to_read(path):
             pass  # opened for writing, one that is missing would be made
         with closing(Database(path / "db", hash_name=HASH_NAME)) as database:
             worker = database.get("meta", WORKER)

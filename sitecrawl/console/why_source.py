@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import database_to_read
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.why.source import Source
 
 SEARCHED: Final = 1_000
@@ -29,7 +28,7 @@ def source_of(command: ReadingCommand, opts: argparse.Namespace, search_pages: i
         has_pages = (directory / INDEX_FILE).exists()
         pages = stack.enter_context(PageReader(directory)) if has_pages else None
         worker = _worker(command, opts)
-        told = reader.database if worker is None else stack.enter_context(_opened(worker))
+        told = reader.database if worker is None else stack.enter_context(database_to_read(worker))
         yield Source(reader.database, reader.manifest, pages, told=told, thorough=True, search_pages=search_pages)
 
 
@@ -38,9 +37,3 @@ def _worker(command: ReadingCommand, opts: argparse.Namespace) -> Path | None:
     with command.shared(opts) as shared:
         stores = [] if shared is None else command.stores(opts, shared)
     return next(iter(stores), None)
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[Database]:
-    with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
-        yield database

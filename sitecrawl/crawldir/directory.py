@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import time
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -166,6 +167,11 @@ def had_redis(path: Path) -> bool:
         return (path / "redis" / "lock").is_file()
     except OSError:  # such as a name that is too long
         return False
+
+
+def database_to_read(path: Path) -> closing[Database]:
+    """The database of the crawl in the directory `path`, for a `with`. Raises `StorageError`."""
+    return closing(Database(path / "db", hash_name=HASH_NAME, read_only=True))
 
 
 def manifest_of(path: Path) -> Manifest:

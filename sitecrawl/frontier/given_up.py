@@ -10,15 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.hosts import KEY_BYTES
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 FAMILY: Final = "given_up"
 
@@ -29,7 +27,7 @@ def count(directory: Path) -> int:
     Raises `StorageError`.
     """
     manifest_of(directory)
-    with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+    with database_to_read(directory) as database:
         return sum(1 for _ in database.scan(FAMILY))
 
 

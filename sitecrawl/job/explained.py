@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,15 +13,13 @@ from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.outputs import outputs
 from sitecrawl.crawldir.changed_terms import changes
-from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import read_manifest
+from sitecrawl.crawldir.directory import database_to_read, read_manifest
 from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheet, Sheets
 from sitecrawl.sheets.kept import proxy_shown
 from sitecrawl.sheets.sheet import names
-from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import CRAWLED, Url, guess_url
 
 _NAMED: Final = 5
@@ -73,8 +70,7 @@ class Plan:
         if manifest is None:
             return {"state": "new", "since_last_run": []}
         try:
-            path = self.directory / "db"
-            with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
+            with database_to_read(self.directory) as database:
                 before = terms_of(database)
         except SitecrawlError as error:
             return {"state": f"there, and cannot be read: {error}", "since_last_run": []}

@@ -7,7 +7,6 @@ is part of every checkpoint: a round that is killed goes on with the figures tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -16,9 +15,9 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import database_to_read
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.pagestore.reader import LAST_ID
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 MOST: Final = 1_000
 """Rounds that are remembered: the last ones."""
@@ -77,7 +76,7 @@ def rounds_in(directory: Path) -> list[Round]:
     """Those of the crawl in `directory`, the oldest first. Raises `StorageError` where there was none."""
     found: list[Round] = []
     if (directory / "db").is_dir():
-        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+        with database_to_read(directory) as database:
             found = read_rounds(database)
     if not found:
         raise StorageError(
