@@ -139,7 +139,7 @@ class RobotsMiddleware:
             url = parse(request.url)
         except InvalidUrl:  # data:, file: and the like have no robots.txt
             return None
-        root = f"{url.scheme}://{url.host}"
+        root = url.origin
         was_known = self._known(root) is not None
         rules = await self._rules_of(root, url.host, request)
         fetch = self._runtime.fetch_of(request)
@@ -179,7 +179,7 @@ class RobotsMiddleware:
         parsed = parse(url)
         if self._is_excepted(parsed):
             return True
-        root = f"{parsed.scheme}://{parsed.host}"
+        root = parsed.origin
         if root in self._silences:
             return False
         try:

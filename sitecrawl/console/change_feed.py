@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from sitecrawl.export.changes import Change
-from sitecrawl.export.formats import iso
+from sitecrawl.export.formats import iso_of
 
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML has not (section 2.2)."""
@@ -26,12 +25,12 @@ def atom(found: Iterable[Change], name: str, *, with_diffs: bool) -> Iterator[st
     for change in found:
         newest = max(newest, change.now.capture.fetched)
         yield _entry(change, with_diffs=with_diffs)
-    yield f"<updated>{_time(newest or time.time())}</updated>\n</feed>\n"
+    yield f"<updated>{iso_of(newest or time.time())}</updated>\n</feed>\n"
 
 
 def _entry(change: Change, *, with_diffs: bool) -> str:
     title = (change.now if change.before is None or change.now.capture.kind == "page" else change.before).title
-    at = _time(change.now.capture.fetched)
+    at = iso_of(change.now.capture.fetched)
     url = _NO_CHARACTER.sub("\ufffd", change.url)
     about = "\n".join(change.diff()) if with_diffs else ""
     if change.now.capture.redirect_to:
@@ -45,7 +44,3 @@ def _entry(change: Change, *, with_diffs: bool) -> str:
 
 def _text(value: str) -> str:
     return escape(_NO_CHARACTER.sub("\ufffd", value))
-
-
-def _time(seconds: float) -> str:
-    return iso(datetime.fromtimestamp(seconds, UTC))

@@ -10,15 +10,11 @@ from typing import Any, Final
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
 from sitecrawl.export.changes import Change
-from sitecrawl.export.formats import iso
+from sitecrawl.export.formats import iso_of
 from sitecrawl.pagestore.printing import time_of
 from sitecrawl.recrawl.rounds import Round
 
 _COLUMNS: Final = ("change", "url", "fetched", "before", "status", "title", "to")
-
-
-def _time(seconds: float) -> str:
-    return iso(datetime.fromtimestamp(seconds, UTC))
 
 
 def _facts(change: Change) -> dict[str, Any]:
@@ -26,8 +22,8 @@ def _facts(change: Change) -> dict[str, Any]:
     return {
         "change": change.what,
         "url": now.url,
-        "fetched": _time(now.fetched),
-        "before": None if before is None else _time(before.capture.fetched),
+        "fetched": iso_of(now.fetched),
+        "before": None if before is None else iso_of(before.capture.fetched),
         "status": now.status,
         "title": now.title if now.kind == "page" or before is None else before.capture.title,
         "to": now.redirect_to,
@@ -59,8 +55,8 @@ def _round(found: Round) -> str:
 
 
 def _of_round(found: Round) -> Mapping[str, Any]:
-    ended = None if found.is_open else _time(found.ended)
-    return {**asdict(found), "began": _time(found.began), "ended": ended}
+    ended = None if found.is_open else iso_of(found.ended)
+    return {**asdict(found), "began": iso_of(found.began), "ended": ended}
 
 
 ROUNDS: Final = Layout(

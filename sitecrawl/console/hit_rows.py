@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
-from sitecrawl.export.formats import iso
+from sitecrawl.export.formats import iso_of
 from sitecrawl.export.fulltext import FOUND, Hit
 
 _SPACE: Final = re.compile(r"\s+")
@@ -23,7 +22,7 @@ def _plain(hit: Hit) -> Mapping[str, Any]:
     return {
         **hit._asdict(),
         "snippet": _SPACE.sub(" ", snippet),
-        "fetched": iso(datetime.fromtimestamp(hit.fetched, UTC)),
+        "fetched": iso_of(hit.fetched),
     }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from sitecrawl.pagestore.reader import PageFilter, PageReader
-from sitecrawl.pagestore.workers import Reader, WorkersReader
+from sitecrawl.pagestore.reader import PageFilter
+from sitecrawl.pagestore.workers import Reader, readers_of
 
 _OPTIONS: Final = {
     "kind": "--kind",
@@ -50,7 +50,7 @@ def why_nothing(reader: Reader, wanted: PageFilter) -> str:
 def in_store(reader: Reader, why: str = "") -> str:
     """What the store holds, and `why` that is of no use."""
     kinds: Counter[str] = Counter()
-    for one in _readers(reader):
+    for one in readers_of(reader):
         kinds.update(dict(one.rows("SELECT kind, count(*) FROM pages GROUP BY kind")))
     if not kinds:
         return "the store is empty"
@@ -60,11 +60,7 @@ def in_store(reader: Reader, why: str = "") -> str:
 
 
 def _count(reader: Reader, wanted: PageFilter) -> int:
-    return sum(one.number_of(wanted) for one in _readers(reader))
-
-
-def _readers(reader: Reader) -> Sequence[PageReader]:
-    return reader.readers if isinstance(reader, WorkersReader) else [reader]
+    return sum(one.number_of(wanted) for one in readers_of(reader))
 
 
 def _option(name: str, value: object) -> str:

@@ -269,10 +269,9 @@ class DryRun:
 
 def _root(url: str) -> str:
     try:
-        parsed = parse(url)
+        return parse(url).origin
     except InvalidUrl:
         return ""
-    return f"{parsed.scheme}://{parsed.host}"
 
 
 SETTINGS: Final[dict[str, Any]] = {

@@ -152,7 +152,7 @@ def _may_have_it(known: str, to: Url) -> bool:
 
 
 def _host(url: Url) -> str:
-    return printable(f"{url.scheme}://{url.host}", 200)
+    return printable(url.origin, 200)
 
 
 def _shown(url: str) -> str:

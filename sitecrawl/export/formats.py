@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from io import RawIOBase, StringIO
 from typing import Any, Final
 
@@ -41,6 +41,11 @@ def _flat(row: Row) -> Row:
 def iso(time: datetime) -> str:
     """UTC, to the microsecond."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def iso_of(seconds: float) -> str:
+    """The same of a Unix time."""
+    return iso(datetime.fromtimestamp(seconds, UTC))
 
 
 def as_csv(fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[bytes]:

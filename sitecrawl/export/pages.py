@@ -36,7 +36,7 @@ from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
-from sitecrawl.pagestore.workers import Reader, WorkersReader
+from sitecrawl.pagestore.workers import Reader, WorkersReader, readers_of
 from sitecrawl.urls.url import path_start
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class Pages:
         self._frontier = frontier or reader.directory
         self.directory = reader.directory
         self._workers = reader if isinstance(reader, WorkersReader) else None
-        self.readers = reader.readers if isinstance(reader, WorkersReader) else [reader]
+        self.readers = readers_of(reader)
         self._names = {reader: _name(reader.directory, self.directory) for reader in self.readers}
         self._open = ExitStack()
         self.unreadable = 0

@@ -115,6 +115,11 @@ def _counts_once(capture: Capture) -> bool:
 Reader = PageReader | WorkersReader
 
 
+def readers_of(reader: Reader) -> list[PageReader]:
+    """Those of its stores: one, or one for each worker."""
+    return reader.readers if isinstance(reader, WorkersReader) else [reader]
+
+
 def stores_of(directory: Path) -> list[Path]:
     """Those below the directory of a crawl on a cluster; else its own, if it has one. Raises `StorageError`."""
     with file_errors(directory):

@@ -60,7 +60,7 @@ async def find_sitemaps(site: str, fetch: Fetch, *, most: int = 100) -> list[Sit
     cannot exist. Raises `InvalidUrl`, and what `fetch` raises.
     """
     url = guess_url(site)
-    return await _Search(parse(f"{url.scheme}://{url.host}/"), fetch, most).run()
+    return await _Search(parse(f"{url.origin}/"), fetch, most).run()
 
 
 class _Search:

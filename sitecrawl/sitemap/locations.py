@@ -110,8 +110,7 @@ def is_name(text: str) -> bool:
 
 def usual(site: Url) -> Iterator[Url]:
     """The usual addresses on the host of `site`, the likeliest first."""
-    root = f"{site.scheme}://{site.host}"
-    return (parse(root + path) for path in _lines("addresses.txt"))
+    return (parse(site.origin + path) for path in _lines("addresses.txt"))
 
 
 @dataclass(frozen=True, slots=True)

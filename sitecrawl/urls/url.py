@@ -71,6 +71,11 @@ class Url(NamedTuple):
         return self.href[: self.href.index(":")]
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port (RFC 6454), without a slash behind them."""
+        return self.href[: path_start(self.href)]
+
+    @property
     def path(self) -> str:
         """From the first slash to the query; never empty."""
         return self.target.partition("?")[0]

@@ -219,7 +219,7 @@ class Source:
         """The last stored robots.txt for a URL, and what it said; None without one, or where it cannot be read."""
         if self.pages is None:
             return None
-        found = self.pages.versions(f"{url.scheme}://{url.host}/robots.txt")
+        found = self.pages.versions(f"{url.origin}/robots.txt")
         with suppress(StorageError):
             return next(((one, self.pages.read(one).body) for one in found), None)
         return None

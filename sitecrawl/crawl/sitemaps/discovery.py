@@ -69,7 +69,7 @@ class Discovery:
         for site in sites:
             if site.scheme not in WEB:
                 continue
-            root = parse(f"{site.scheme}://{site.host}/")
+            root = parse(f"{site.origin}/")
             self._search_robots(parse(root.href + "robots.txt"), robots_fetched=robots_fetched)
             self._registry.add(root, Kind.FRONT)
 

@@ -18,7 +18,7 @@ from sitecrawl.console.change_rows import WITH_DIFFS
 from sitecrawl.console.hit_rows import HITS
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.export.changes import changes, spans_of, spans_since
-from sitecrawl.export.formats import iso
+from sitecrawl.export.formats import iso_of
 from sitecrawl.export.fulltext import SearchIndex
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import parse_since
@@ -134,7 +134,7 @@ def _row(capture: Capture) -> dict[str, Any]:
         "status": capture.status,
         "kind": capture.kind,
         "type": capture.content_type,
-        "fetched": iso(datetime.fromtimestamp(capture.fetched, UTC)),
+        "fetched": iso_of(capture.fetched),
     }
 
 
