@@ -28,12 +28,13 @@ from sitecrawl.export import graph
 from sitecrawl.export.changes import GONE, MOVED, changes
 from sitecrawl.export.chunks import FIELDS as CHUNK_FIELDS
 from sitecrawl.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, chunk_rows
+from sitecrawl.export.exported_page import ExportedPage
 from sitecrawl.export.fields import CHANGE, USUAL, Field, fields_named
 from sitecrawl.export.folder import FolderWriter
 from sitecrawl.export.formats import WRITERS, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.once import Once
-from sitecrawl.export.pages import Choice, ExportedPage, Pages
+from sitecrawl.export.pages import Choice, Pages
 from sitecrawl.export.rooms import room_beside
 from sitecrawl.export.wacz import WaczWriter
 from sitecrawl.pagestore.console import exit_code_on_error

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from sitecrawl.base.batches import batches
-from sitecrawl.export.pages import ExportedPage, Pages
+from sitecrawl.export.exported_page import ExportedPage
+from sitecrawl.export.pages import Pages
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of

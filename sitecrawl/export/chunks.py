@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from sitecrawl.export.exported_page import ExportedPage
 from sitecrawl.export.fields import Field
 from sitecrawl.export.formats import Row
-from sitecrawl.export.pages import ExportedPage
 from sitecrawl.page.markdown import joined
 from sitecrawl.page.tables import Block
 

@@ -23,9 +23,9 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export.exported_page import ExportedPage, time_of
 from sitecrawl.export.formats import iso
 from sitecrawl.export.once import Once
-from sitecrawl.export.pages import ExportedPage, time_of
 from sitecrawl.page.markdown import joined
 
 _MOST_FOLDERS: Final = 12

@@ -30,8 +30,9 @@ from typing import Final, NamedTuple, Self
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export.exported_page import ExportedPage
 from sitecrawl.export.marks import Mark
-from sitecrawl.export.pages import Choice, ExportedPage, Pages
+from sitecrawl.export.pages import Choice, Pages
 from sitecrawl.pagestore.columns import checksum
 
 FILE: Final = "search.sqlite"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export.exported_page import ExportedPage
 from sitecrawl.export.fields import Field
-from sitecrawl.export.pages import ExportedPage
 from sitecrawl.export.sorting import Sorted
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.record import warc_uri

@@ -22,14 +22,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
+from sitecrawl.http.uses import TDM_FILE
 from sitecrawl.page.beginning import html_of
 from sitecrawl.page.directives import directives_of_headers, header_links
 from sitecrawl.page.items import Headers
 from sitecrawl.page.markup import Element, elements
 from sitecrawl.page.media_type import HTML
-from sitecrawl.urls.url import parse, target_of
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.lookup import url_key
+from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.urls.url import parse, path_start, target_of
 
 RSL: Final = "application/rsl+xml"
 _WIDER: Final = {"train-ai": "ai", "ai-use": "ai"}
@@ -42,6 +46,8 @@ _MAY_SAY: Final = re.compile(rb"tdm-|rsl\+xml|robots", re.IGNORECASE)
 _LICENSE: Final = re.compile(r"^[^\S\n]*+license[^\S\n]*+:[^\S\n]*+([^\s#]++)", re.IGNORECASE | re.MULTILINE)
 _MAX_ELEMENTS: Final = 2_000
 _MAX_TOKENS: Final = 50
+_MAX_HOSTS: Final = 1_000
+"""Of which is kept what their files say."""
 _MAX_LENGTH: Final = 2_000
 """Characters of an address, or of a directive."""
 
@@ -97,6 +103,45 @@ class HostRights:
         text = robots.decode("utf-8", "replace").replace("\r", "\n")
         licenses = [url for url in _LICENSE.findall(text) if _is_url(url)]
         return cls(usage_rules(robots, agent), list(dict.fromkeys(licenses[:_MAX_TOKENS])), _reservations(tdm))
+
+
+class StoredRights:
+    """Those of the hosts of stored pages, out of the stores in `readers`. `agent`: our name to robots.txt."""
+
+    def __init__(self, readers: Sequence[PageReader], agent: str) -> None:
+        self.agent: Final = agent
+        self._readers = readers
+        self._read: dict[tuple[str, int, int], HostRights] = {}
+
+    def of(self, capture: Capture) -> HostRights:
+        """What the files of its host say, as they were when it was fetched."""
+        origin = capture.url[: path_start(capture.url)]
+        robots, tdm = self._as_of(f"{origin}/robots.txt", capture), self._as_of(origin + TDM_FILE, capture)
+        ids = [0 if one is None else one[1].id for one in (robots, tdm)]
+        key = origin, ids[0], ids[1]
+        if key not in self._read:
+            if len(self._read) >= _MAX_HOSTS:
+                self._read.clear()
+            self._read[key] = HostRights.read(_body_of(robots), _body_of(tdm), self.agent)
+        return self._read[key]
+
+    def _as_of(self, url: str, page: Capture) -> tuple[PageReader, Capture] | None:
+        """The newest answer with a body from before the page was fetched, or else the oldest; None without one."""
+        key = url_key(url)
+        found = [(reader, one) for reader in self._readers for one in reader.versions(key) if one.status == 200]
+        found.sort(key=lambda pair: pair[1].fetched)
+        before = [pair for pair in found if pair[1].fetched <= page.fetched]
+        return before[-1] if before else found[0] if found else None
+
+
+def _body_of(found: tuple[PageReader, Capture] | None) -> bytes | None:
+    if found is None:
+        return None
+    reader, capture = found
+    try:
+        return reader.read(capture).body
+    except StorageError:
+        return None
 
 
 def _reservations(tdm: bytes | None) -> list[tuple[str, bool, str | None]]:

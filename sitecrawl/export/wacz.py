@@ -26,7 +26,8 @@ from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export.asked import as_query, with_query
-from sitecrawl.export.pages import Choice, ExportedPage, Pages
+from sitecrawl.export.exported_page import ExportedPage
+from sitecrawl.export.pages import Choice, Pages
 from sitecrawl.export.sorting import Sorted
 from sitecrawl.export.surt import surt
 from sitecrawl.page.media_type import HTML
