@@ -72,10 +72,10 @@ def test_a_write_that_fails(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MB, where this process may mount one."""
+    """A file system of 1 MB, where this process may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
     if subprocess.run(words, capture_output=True, check=False).returncode:
         pytest.skip("no right to mount a file system")
     yield place
