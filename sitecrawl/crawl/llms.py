@@ -7,7 +7,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.requests import GUESS, pack_conditional
+from sitecrawl.crawl.requests import GUESS, pack
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import Flag
 from sitecrawl.page.items import Link, PageItem
@@ -22,7 +22,7 @@ def ask(runtime: Runtime, seeds: Iterable[Url]) -> None:
     """Queue one request for each host, before its pages. What was asked for in an earlier run is known."""
     for url in {seed.host: parse(PATH, seed.href) for seed in seeds if seed.scheme in WEB}.values():
         link = Link(url.href, url.host, key=runtime.key_of(url.href))
-        request = pack_conditional("", "", meta={GUESS: True})  # nobody has said that there is one
+        request = pack({"meta": {GUESS: True}})  # nobody has said that there is one
         runtime.frontier.add_request(
             link, depth=_DEPTH, priority=1, flags=Flag.NONE, request=request, brings_credit=True
         )
