@@ -6,11 +6,13 @@ import argparse
 import sys
 
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.console.exchange import curl, difference, resent, shown
+from sitecrawl.crawl.configuration import verify_tls
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible_bytes
@@ -50,12 +52,12 @@ class Command(ReadingCommand):
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")
             for capture in captures:
                 if opts.exchange or opts.curl or opts.resend:
-                    _show_traffic(reader, capture, opts)
+                    _show_traffic(reader, capture, opts, self.settings)
                 else:
                     _show(reader, capture, opts)
 
 
-def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:
+def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, settings: BaseSettings | None) -> None:
     sent = reader.sent_for(capture)
     if sent is None:
         raise StorageError(f"There is no request in {reader.directory} for {visible(capture.url)}")
@@ -67,8 +69,9 @@ def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace) ->
     if opts.exchange:
         print(shown(sent) + shown(received, capture.charset), end="")
         return
+    assert settings is not None
     differs = False
-    for line in difference(received, resent(capture.url, sent), capture.charset):
+    for line in difference(received, resent(capture.url, sent, verify_tls(settings)), capture.charset):
         print(line)
         differs = True
     if not differs:

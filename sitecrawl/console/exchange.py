@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import ssl
 from collections.abc import Iterator
 from difflib import unified_diff
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.http.proxy import Proxy, login_in
+from sitecrawl.http.tls import Verify
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.pagestore.printing import visible_bytes
 from sitecrawl.pagestore.record import MASK, HttpMessage
@@ -58,16 +63,20 @@ def curl(url: str, sent: HttpMessage) -> str:
     return shlex.join([*words, url])
 
 
-def resent(url: str, sent: HttpMessage) -> HttpMessage:
-    """What the server answers to the same request now, without redirects. Raises `StorageError` if it does not."""
+def resent(url: str, sent: HttpMessage, verify: Verify = Verify.REQUIRE) -> HttpMessage:
+    """What the server answers to the same request now, without redirects. Raises `StorageError` if it does not, as
+    where its certificate does not hold and `verify` requires that.
+    """
     parts, words = urlsplit(url), sent.start_line.decode("latin-1").split(" ")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise OptionError(f"{visible(url)} did not come over HTTP, so nothing can be sent again")
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=_TIMEOUT)
     try:
-        connection.putrequest(words[0], words[1], skip_host=True, skip_accept_encoding=True)
-        for name, value in _headers(sent):
+        connection, target, besides = _way_to(parts, words[1], verify)
+    except ValueError as error:
+        raise OptionError(f"{visible(url)} cannot be asked for through a proxy: {error}") from error
+    try:
+        connection.putrequest(words[0], target, skip_host=True, skip_accept_encoding=True)
+        for name, value in (*_headers(sent), *besides.items()):
             connection.putheader(name, value)
         if sent.body:
             connection.putheader("Content-Length", str(len(sent.body)))
@@ -82,6 +91,33 @@ def resent(url: str, sent: HttpMessage) -> HttpMessage:
         ) from error
     finally:
         connection.close()
+
+
+def _way_to(parts: SplitResult, target: str, verify: Verify) -> tuple[HTTPConnection, str, dict[str, str]]:
+    """A connection to a server, or to the proxy that the environment names for it, as for a crawl; what is asked for
+    there, and with which headers besides. Raises `ValueError` for a proxy that cannot be used here.
+    """
+    host, is_secure = parts.hostname or "", parts.scheme == "https"
+    kind = partial(HTTPSConnection, context=_context(verify)) if is_secure else HTTPConnection
+    named = "" if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme, "")
+    if not named:
+        return kind(host, parts.port, timeout=_TIMEOUT), target, {}
+    proxy = Proxy.of(named)
+    if proxy.scheme != "http":
+        raise ValueError(f"one of {proxy.scheme} is for crawls alone")
+    login = {"Proxy-Authorization": given.decode()} if (given := login_in(named)) else {}
+    connection = kind(proxy.host, proxy.port, timeout=_TIMEOUT)
+    if is_secure:
+        connection.set_tunnel(host, parts.port, login)
+        return connection, target, {}
+    return connection, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{target}", login
+
+
+def _context(verify: Verify) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if verify is not Verify.REQUIRE:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 def difference(before: HttpMessage, after: HttpMessage, charset: str | None = None) -> Iterator[str]:

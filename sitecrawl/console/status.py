@@ -42,7 +42,7 @@ class Status:
         parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
-        if self.left:
+        if self.left and not self.last:  # nobody knows the end of what grows
             parts.append(self.left)
         if self.paused:
             parts.append(self.paused)

@@ -213,6 +213,31 @@ class TestTraffic:
             resent(f"http://127.0.0.1:{port}/", message)
 
 
+class TestThroughAProxy:
+    """That of the environment is asked, as a crawl asks it."""
+
+    MESSAGE = HttpMessage(b"GET /a?b HTTP/1.1", [(b"Host", b"site.example")], b"")
+
+    def test_is_asked_for_the_whole_url(self, monkeypatch):
+        with LocalWeb({"http://site.example/a?b": "through"}) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.root.replace("://", "://me:secret@"))
+            assert resent("http://site.example/a?b", self.MESSAGE).body == b"through"
+            (hit,) = proxy.hits
+        assert hit.path == "http://site.example/a?b"
+        assert hit.headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"
+
+    def test_not_where_the_environment_excepts_the_host(self, monkeypatch, web):
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
+        assert resent(f"{web.root}/", message).start_line.startswith(b"HTTP/1.1 200")
+
+    def test_of_a_kind_that_only_crawls_take(self, monkeypatch):
+        monkeypatch.setenv("http_proxy", "https://127.0.0.1:9")
+        with pytest.raises(OptionError, match="for crawls alone"):
+            resent("http://site.example/a?b", self.MESSAGE)
+
+
 def test_a_body_in_a_command():
     """Quotes hold, masked headers are left out, and what is binary is refused."""
     headers = [(b"Host", b"a"), (b"Cookie", MASK), (b"X", b"it's"), (b"Content-Length", b"3")]

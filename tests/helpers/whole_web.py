@@ -42,6 +42,7 @@ def _handler(pages: Pages, tls: ssl.SSLContext) -> type[BaseHTTPRequestHandler]:
             """RFC 9110, section 9.3.6: what comes next is for the host."""
             self.send_response_only(200)
             self.end_headers()
+            self.close_connection = False  # also behind HTTP/1.0, which http.client of Python 3.11 speaks here
             try:
                 self.connection = tls.wrap_socket(self.connection, server_side=True)
             except OSError:  # it does not like the certificate
