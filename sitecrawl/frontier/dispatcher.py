@@ -251,13 +251,15 @@ class Dispatcher:
                 if self._must_wait(best.entry) or (is_filling and not best.section.is_requisites):
                     self.workbench.place(host, now)
                     if self.workbench.best(now) is host:
-                        return None
+                        break
                     continue  # it had its place for a URL that has gone
                 best.section.queue.take(best.entry)
                 self._states.read_ahead(best.entry, self._coming)
                 if (visit := self._take(host, best, now)) is not None:
                     return visit
             self.workbench.place(host, now)
+        if self._keeps_levels and self._level != self._counts.open_level:  # a host that fell silent opened a level
+            return self.next()
         return self._last(now) if not is_filling and self.is_held_back() else None
 
     def _coming(self) -> list[Host]:

@@ -186,3 +186,22 @@ def test_a_level_waits_for_no_silent_host(tmp_path):
     fail(bench)
     bench.finish(bench.take("deepest"))
     put_away(bench.database)
+
+
+def test_whoever_waited_for_a_host_that_falls_silent_goes_at_once(tmp_path):
+    """With a depth limit, the very call of `next` that finds the host dead gives what waited for its level."""
+    politeness = PolitenessOptions(delay_factor=0, failure_delay=0, per_ip=0, max_failures=1, revival=100.0)
+    bench = Bench(tmp_path / "db", "aopic", politeness, FrontierOptions(max_depth=3))
+    bench.add("home", host="down.example")
+    bench.add("home", host="up.example")
+    for rest in (0.0, 1.0):
+        bench.finish(bench.frontier.next(), failed=False, retry_after=rest)
+    bench.add("1", host="down.example", depth=1)
+    bench.add("deep", host="up.example", depth=2)
+    visit = bench.take("1")
+    assert bench.frontier.next_time() is None  # the other one rests, and then it would wait for this level
+    bench.now += 1.0
+    bench.frontier.downloaded(visit, 0.1, failed=True)
+    bench.frontier.retry(visit, priority=-1, request=None)
+    bench.finish(bench.take("deep"))
+    put_away(bench.database)
