@@ -22,6 +22,7 @@ from scrapy.utils.python import global_object_name
 from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
+from sitecrawl.base.plugins import found, working
 from sitecrawl.base.secret_settings import mask_logs
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
@@ -125,14 +126,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD_PORT": 0,
     "SITECRAWL_DASHBOARD_TOKEN": "",
     "SITECRAWL_OTEL": False,
-    "SITECRAWL_WEBHOOKS": [],
-    "SITECRAWL_STALL": 300.0,
-    "SITECRAWL_ERROR_THRESHOLD": 0.5,
-    "SITECRAWL_ERROR_WINDOW": 300.0,
-    "SITECRAWL_HEARTBEAT": 60.0,
+    "SITECRAWL_PLUGINS_OFF": [],
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
+    **{name: value for plugin in found().values() for name, value in plugin.settings.items()},
 }
-"""Our own settings and their defaults."""
+"""Our own settings and those of the plug-ins, and their defaults."""
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",
@@ -188,7 +186,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 }
 
 _WANTED: Final = (
-    ("SITECRAWL_WEBHOOKS", "EXTENSIONS", "sitecrawl.webhooks.extension.Webhooks", 0),
     ("SITECRAWL_USE", "EXTENSIONS", "sitecrawl.extensions.tdm_files.TdmFiles", 0),
     ("SITECRAWL_OTEL", "EXTENSIONS", "sitecrawl.telemetry.extension.Telemetry", 0),
     ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
@@ -381,6 +378,11 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
 
 
 def _add_wanted(settings: Settings) -> None:
+    for plugin in working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
+        if not plugin.wanted_by or any(settings.get(name) not in _NOTHING for name in plugin.wanted_by):
+            for name, components in plugin.components.items():
+                for path, priority in components.items():
+                    _add(settings, name, path, priority)
     for setting, name, path, priority in _WANTED:
         if settings.get(setting) not in _NOTHING:
             _add(settings, name, path, priority)

@@ -128,6 +128,7 @@ OTHERS = {
     "SITECRAWL_PROGRESS": "False",
     "SITECRAWL_DUPLICATE_CONTENT": "keep",
     "SITECRAWL_EXPORTS": ["pages.csv"],
+    "SITECRAWL_PLUGINS_OFF": ["webhooks"],
     "SITECRAWL_RENDER": "auto",
     "SITECRAWL_SEEN_BLOOM": "rbloom",
     "SITECRAWL_SEEN_CACHE_POLICY": "lru",

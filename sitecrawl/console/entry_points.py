@@ -6,25 +6,28 @@ first asks it for anything.
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, ClassVar
+import re
+from importlib.util import find_spec
+from typing import Any, ClassVar, Final
 
 from scrapy.commands import ScrapyCommand
+from scrapy.utils.misc import load_object
 
-_PACKAGE = "sitecrawl.commands"
-_GROUP = "scrapy.commands"
+from sitecrawl.base.plugins import installed, working
+
+_PACKAGE: Final = "sitecrawl.commands"
+_GROUP: Final = "scrapy.commands"
 
 
 class Later(ScrapyCommand):
-    """Stands for the command in the module `name`. Those that look at a crawl run outside of a project, too."""
+    """Stands for the command `name`. Those that look at a crawl run outside of a project, too."""
 
     requires_project = False
     requires_crawler_process = False
     name: ClassVar[str]
 
     def _become(self) -> ScrapyCommand:
-        self.__class__ = import_module(f"{_PACKAGE}.{self.name}").Command
+        self.__class__ = _command(self.name)  # type: ignore[assignment]
         return self
 
     def syntax(self) -> str:
@@ -37,74 +40,38 @@ class Later(ScrapyCommand):
         raise AssertionError("a command is asked for its syntax before it is run")
 
 
-class Changes(Later):
-    name = "changes"
+class Missing(ScrapyCommand):
+    """Stands for a command whose plug-in was taken away, or one that it needs."""
+
+    requires_crawler_process = False
+
+    def short_desc(self) -> str:
+        return "(of a plug-in that is not here)"
+
+    def run(self, args: list[str], opts: Any) -> None:
+        print("scrapy: the command is of a plug-in that is not here, or lacks one that it needs: docs/plugins.md")
+        self.exitcode = 1
 
 
-class CheckCrawl(Later):
-    name = "check-crawl"
+def _command(name: str) -> type[ScrapyCommand]:
+    place = f"{_PACKAGE}.{name}"
+    if find_spec(place) is None:
+        plugins = working().values()
+        place = next((plugin.commands[name] for plugin in plugins if name in plugin.commands), "")
+    else:
+        place += ".Command"
+    command: type[ScrapyCommand] = load_object(place) if place else Missing
+    return command
 
 
-class Collect(Later):
-    name = "collect"
-
-
-class Export(Later):
-    name = "export"
-
-
-class Frontier(Later):
-    name = "frontier"
-
-
-class Job(Later):
-    name = "job"
-
-
-class Mcp(Later):
-    name = "mcp"
-
-
-class Page(Later):
-    name = "page"
-
-
-class Pages(Later):
-    name = "pages"
-
-
-class Rank(Later):
-    name = "rank"
-
-
-class Report(Later):
-    name = "report"
-
-
-class Rules(Later):
-    name = "rules"
-
-
-class Search(Later):
-    name = "search"
-
-
-class Sitemaps(Later):
-    name = "sitemaps"
-
-
-class Update(Later):
-    name = "update"
-
-
-class Upload(Later):
-    name = "upload"
-
-
-class Why(Later):
-    name = "why"
+def __getattr__(attribute: str) -> type[Later]:
+    """The class that an entry point names: `CheckCrawl` stands for the command `check-crawl`."""
+    words = re.findall(r"[A-Z][a-z]*", attribute)
+    if "".join(words) != attribute:
+        raise AttributeError(attribute)
+    return type(attribute, (Later,), {"name": "-".join(words).lower()})
 
 
 def commands_are_here() -> bool:
     """Whether `scrapy pages` and the like are commands: sitecrawl may be on the path without being installed."""
-    return bool(entry_points(group=_GROUP, name=Pages.name))
+    return "pages" in installed(_GROUP).names

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings
@@ -13,6 +15,11 @@ from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.configuration import secret, seen
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.frontier.order import order_named
+
+
+def process_name() -> str:
+    """What this process is called among workers."""
+    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def workers(settings: BaseSettings) -> tuple[int, bool]:

@@ -11,9 +11,10 @@ from typing import Any, Final
 from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
-from sitecrawl.dashboard.heartbeat import GONE, NOTHING, Worker, process_name, read, worker_of
+from sitecrawl.dashboard.heartbeat import GONE, NOTHING, Worker, read, worker_of
 from sitecrawl.dashboard.monitor import Monitor
 from sitecrawl.dashboard.streams import to_json
 from sitecrawl.frontier.left import last_fetches

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -43,11 +41,6 @@ _COUNTED: Final = 20
 """Entries of a counter, the greatest."""
 
 Worker = dict[str, Any]
-
-
-def process_name() -> str:
-    """What this process is called among workers."""
-    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions: int, last: str) -> Worker:

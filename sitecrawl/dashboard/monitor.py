@@ -16,13 +16,14 @@ from typing import Any, Final
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
-from sitecrawl.dashboard.heartbeat import Worker, process_name
+from sitecrawl.dashboard.heartbeat import Worker
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.http import Want

@@ -19,8 +19,8 @@ from sitecrawl.base.extras import how_to_install
 from sitecrawl.crawl import directories
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
 from sitecrawl.dashboard.extension import Dashboard
-from sitecrawl.dashboard.heartbeat import process_name
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider

@@ -6,11 +6,14 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
 from crawling import PROJECT, environment
+from scrapy.utils.misc import load_object
 
+from sitecrawl.base.plugins import found
 from sitecrawl.console import named
 from sitecrawl.console.entry_points import Later, commands_are_here
 
@@ -27,7 +30,8 @@ def entries() -> dict[str, str]:
 def test_every_command_is_there() -> None:
     """But for those that are Scrapy's in another form, and the one that runs a spider of ours."""
     files = {path.stem for path in (PROJECT / "sitecrawl" / "commands").glob("*.py")} - {"__init__"}
-    assert {*entries()} == files - SCRAPYS - {"keywordhunter"}
+    of_plugins = {name for plugin in found().values() for name in plugin.commands}
+    assert {*entries()} == (files | of_plugins) - SCRAPYS - {"keywordhunter"}
 
 
 @pytest.mark.parametrize(("name", "place"), entries().items())
@@ -37,7 +41,8 @@ def test_each_becomes_its_command(name: str, place: str) -> None:
     later = getattr(import_module(module), attribute)()
     assert isinstance(later, Later)
     assert later.syntax()
-    assert type(later) is import_module(f"sitecrawl.commands.{name}").Command
+    of_plugins = {name: path for plugin in found().values() for name, path in plugin.commands.items()}
+    assert type(later) is load_object(of_plugins.get(name, f"sitecrawl.commands.{name}.Command"))
 
 
 @pytest.mark.parametrize("name", sorted(SCRAPYS - {"genspider"}))
@@ -57,6 +62,7 @@ def test_none_is_loaded_before() -> None:
     code = f"""
 import sys
 from importlib import import_module
+from importlib.metadata import EntryPoints
 for place in {[*entries().values()]}:
     module, _, name = place.partition(":")
     getattr(import_module(module), name)()
@@ -67,12 +73,13 @@ print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.") and 
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=True
     )
-    light = ["sitecrawl.console", "sitecrawl.console.entry_points", "sitecrawl.console.interrupt"]
+    base = ["sitecrawl.base", "sitecrawl.base.errors", "sitecrawl.base.plugins"]
+    light = [*base, "sitecrawl.console", "sitecrawl.console.entry_points", "sitecrawl.console.interrupt"]
     assert done.stdout.split() == light
 
 
 def test_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where sitecrawl is installed: what is only on the path brings none."""
     assert commands_are_here()
-    monkeypatch.setattr("sitecrawl.console.entry_points.entry_points", lambda **_: ())
+    monkeypatch.setattr("sitecrawl.console.entry_points.installed", lambda _group: EntryPoints())
     assert not commands_are_here()

@@ -46,7 +46,7 @@ IMPORTED = (
     "sitecrawl.extensions",
     "sitecrawl.scheduler",
     "sitecrawl.spiders",
-    "sitecrawl.webhooks",
+    "sitecrawl.plugins.webhooks",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
 SPARED = (

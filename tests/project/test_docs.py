@@ -9,6 +9,7 @@ import tomllib
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from crawling import PROJECT, environment, scrapy
 from localweb import LocalWeb, linked
@@ -54,6 +55,10 @@ def rows(name: str, heading: str = "") -> dict[str, list[str]]:
     return {code: cells for cells in lines for code in re.findall(r"`([^`]+)`", cells[0])}
 
 
+def imported(path: Path) -> ModuleType:
+    return import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts))
+
+
 class TestSettings:
     def test_every_name_in_the_source_is_documented(self) -> None:
         """A setting that a user cannot look up does not exist for them."""
@@ -82,8 +87,8 @@ class TestSettings:
 class TestCommands:
     def test_every_command_and_option(self) -> None:
         """Each command has its heading, and a table of exactly the options that it adds to Scrapy's."""
-        for name in (path.stem for path in COMMANDS):
-            module = import_module(f"sitecrawl.commands.{name}")
+        for path in COMMANDS:
+            name, module = path.stem, imported(path)
             heading = f"## scrapy {name}\n"
             assert heading in text("docs/commands.md"), name
             documented = {option for option in rows("docs/commands.md", heading) if option.startswith("-")}
@@ -92,11 +97,7 @@ class TestCommands:
 
     def test_every_command_says_its_version(self) -> None:
         """The option that all of ours have is said once, above them."""
-        have = [
-            path.stem
-            for path in COMMANDS
-            if "--version" in options_of(import_module(f"sitecrawl.commands.{path.stem}").Command)
-        ]
+        have = [path.stem for path in COMMANDS if "--version" in options_of(imported(path).Command)]
         assert have == [path.stem for path in COMMANDS]
         assert "`--version`" in text("docs/commands.md").partition("## ")[0]
 

@@ -23,8 +23,8 @@ UNUSED_PARTS = frozenset(
      "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy", "sitecrawl.crawl.search_index",
      "sitecrawl.crawl.sessions", "sitecrawl.dashboard.backend", "sitecrawl.dashboard.page",
      "sitecrawl.dashboard.web", "sitecrawl.export", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
-     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.telemetry", "sitecrawl.webhooks", "sitecrawl.why",
-     "middlewares.login", "middlewares.rendering"}
+     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.telemetry",
+     "sitecrawl.plugins.webhooks.extension", "sitecrawl.why", "middlewares.login", "middlewares.rendering"}
 )  # fmt: skip
 _TELL = """
 import atexit, json, sys

@@ -1,1 +1,5 @@
 """A stored crawl for agents: an MCP server (https://modelcontextprotocol.io/), and the same over HTTP. Read only."""
+
+from sitecrawl.base.plugins import Plugin
+
+PLUGIN = Plugin(commands={"mcp": "sitecrawl.plugins.agent.commands.mcp.Command"})

@@ -24,9 +24,9 @@ from localweb import Answer, LocalWeb
 from waiting import until_async
 
 from sitecrawl.http import Verify
-from sitecrawl.webhooks.courier import DROPPED, FAILED, MAX_WAITING, SENT, Courier
-from sitecrawl.webhooks.hook import Event, read_hooks
-from sitecrawl.webhooks.letter import SIGNATURE, Letter, signature
+from sitecrawl.plugins.webhooks.courier import DROPPED, FAILED, MAX_WAITING, SENT, Courier
+from sitecrawl.plugins.webhooks.hook import Event, read_hooks
+from sitecrawl.plugins.webhooks.letter import SIGNATURE, Letter, signature
 
 SECRET = "between us"
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sitecrawl import __version__
-from sitecrawl.webhooks.hook import Event
+from sitecrawl.plugins.webhooks.hook import Event
 
 SCHEMA: Final = 1
 """Raised when a field goes, or means something else; not when one comes."""

@@ -16,8 +16,8 @@ from typing import Final
 
 from sitecrawl import http
 from sitecrawl.http import Client, Download, HttpError, Request
-from sitecrawl.webhooks.hook import Event, Webhook
-from sitecrawl.webhooks.letter import Letter
+from sitecrawl.plugins.webhooks.hook import Event, Webhook
+from sitecrawl.plugins.webhooks.letter import Letter
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from sitecrawl.webhooks.hook import Event
+from sitecrawl.plugins.webhooks.hook import Event
 
 LEAST: Final = 20
 """Fetches in the window, without which its share of errors says nothing."""

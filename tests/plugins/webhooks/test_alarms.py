@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sitecrawl.webhooks.alarms import LEAST, ErrorAlarm, StallAlarm
-from sitecrawl.webhooks.hook import Event
+from sitecrawl.plugins.webhooks.alarms import LEAST, ErrorAlarm, StallAlarm
+from sitecrawl.plugins.webhooks.hook import Event
 
 
 class TestStall:

@@ -29,17 +29,17 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.terms import terms_of
-from sitecrawl.dashboard.heartbeat import process_name
 from sitecrawl.extensions.network import tls_context
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import Tls, Verify
-from sitecrawl.webhooks.alarms import ErrorAlarm, StallAlarm
-from sitecrawl.webhooks.courier import Courier
-from sitecrawl.webhooks.figures import figures_of
-from sitecrawl.webhooks.hook import Event, Webhook, read_hooks
-from sitecrawl.webhooks.letter import Letter
+from sitecrawl.plugins.webhooks.alarms import ErrorAlarm, StallAlarm
+from sitecrawl.plugins.webhooks.courier import Courier
+from sitecrawl.plugins.webhooks.figures import figures_of
+from sitecrawl.plugins.webhooks.hook import Event, Webhook, read_hooks
+from sitecrawl.plugins.webhooks.letter import Letter
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,71 @@
+"""What can be taken away without a crawl missing it: how it says what it adds, and how it is found (docs/plugins.md).
+
+Declarations are light: all that they name are dotted paths, which are imported when they are wanted.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoints, entry_points
+from typing import Any, Final
+
+from sitecrawl.base.errors import OptionError, meant
+
+GROUP: Final = "sitecrawl.plugins"
+"""The folder of those that come with sitecrawl, and the group of entry points of all others."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What a plug-in adds to a crawl, all of it by name."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Names and their defaults."""
+    wanted_by: Collection[str] = ()
+    """Settings of which one has to say something before its components are imported; none where they always are."""
+    components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
+    needs: Collection[str] = ()
+    """Plug-ins without which this one does nothing."""
+
+
+@cache
+def _entry_points() -> Any:
+    return entry_points()
+
+
+def installed(group: str) -> EntryPoints:
+    """The entry points of a `group`. To look for those of all takes 20 ms, and is done once."""
+    chosen: EntryPoints = _entry_points().select(group=group)
+    return chosen
+
+
+@cache
+def found() -> Mapping[str, Plugin]:
+    """All that are there, whether they are on or off. Raises `OptionError` for an entry point that names none."""
+    folder = import_module(GROUP).__path__
+    names = [module.name for module in pkgutil.iter_modules(folder) if module.ispkg]
+    plugins = {name: import_module(f"{GROUP}.{name}").PLUGIN for name in names}
+    plugins |= {entry.name: entry.load() for entry in installed(GROUP)}
+    for name, plugin in plugins.items():
+        if not isinstance(plugin, Plugin):
+            raise OptionError(f"The plug-in {name} is {plugin!r}, and has to be a {Plugin.__module__}.Plugin")
+    return plugins
+
+
+def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:
+    """Those that are not `off`, and have all that they need. Raises `OptionError` for a name that none has."""
+    plugins = found()
+    for name in off:
+        if name not in plugins:
+            raise OptionError(f"SITECRAWL_PLUGINS_OFF: there is no plug-in {name}{meant(name, plugins)}")
+    left = {name: plugin for name, plugin in plugins.items() if name not in off}
+    while lacking := {name for name, plugin in left.items() if not left.keys() >= {*plugin.needs}}:
+        left = {name: plugin for name, plugin in left.items() if name not in lacking}
+    return left

@@ -1,0 +1,97 @@
+"""What is found, what is off, and the plug-in of docs/plugins.md as a stranger installs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, environment, scrapy
+from localweb import LocalWeb, linked
+
+from sitecrawl.base import plugins
+from sitecrawl.base.errors import OptionError
+from sitecrawl.base.plugins import Plugin, found, working
+
+
+def test_each_folder_has_one() -> None:
+    """And it names settings of ours alone."""
+    folders = {path.parent.name for path in (PROJECT / "sitecrawl" / "plugins").glob("*/__init__.py")}
+    assert folders <= found().keys()
+    assert {name for one in folders for name in found()[one].settings if not name.startswith("SITECRAWL_")} == set()
+
+
+class TestWorking:
+    @pytest.fixture(autouse=True)
+    def three(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        chain = {"a": Plugin(), "b": Plugin(needs=["a"]), "c": Plugin(needs=["b"])}
+        monkeypatch.setattr(plugins, "found", lambda: chain)
+
+    def test_all(self) -> None:
+        """In the order in which they were found."""
+        assert [*working()] == ["a", "b", "c"]
+
+    def test_off(self) -> None:
+        """What needs one that is off is off as well."""
+        assert [*working(["c"])] == ["a", "b"]
+        assert [*working(["b"])] == ["a"]
+        assert [*working(["a"])] == []
+
+    def test_a_name_that_none_has(self) -> None:
+        """A misspelt name is no silent nothing."""
+        with pytest.raises(OptionError, match="SITECRAWL_PLUGINS_OFF: there is no plug-in x"):
+            working(["x"])
+
+
+@pytest.fixture(scope="module")
+def site_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as pip leaves it: the files of docs/plugins.md, and the entry points of its pyproject.toml."""
+    folder = tmp_path_factory.mktemp("site")
+    page = (PROJECT / "docs" / "plugins.md").read_text("utf-8")
+    for name, text in re.findall(
+        r"^`(slow_pages/\w+\.py)`[^\n]*:\n\n```python\n(.*?)```", page, re.MULTILINE | re.DOTALL
+    ):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (project,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    about = folder / "slow_pages-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-pages\nVersion: 1.0\n")
+    points = re.findall(r'^\[project\.entry-points\."(.*?)"\]\n(\w+) = "(.*?)"$', project, re.MULTILINE)
+    (about / "entry_points.txt").write_text("".join(f"[{group}]\n{name} = {to}\n" for group, name, to in points))
+    return folder
+
+
+@pytest.fixture
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb({"/": linked("/a"), "/a": "<p>" + 1000 * "long "}) as served:
+        yield served
+
+
+def test_the_plug_in_of_the_page(site_packages: Path, web: LocalWeb, tmp_path: Path) -> None:
+    """It crawls where its setting is set, and its command is one of scrapy's; off it does nothing."""
+    env, job = environment(PYTHONPATH=str(site_packages)), tmp_path / "job"
+    words = ("crawl", "generic", "-a", f"seeds={web.root}")
+    wanted = {"SITECRAWL_DELAY_FACTOR": 0, "SLOW_PAGES_SECONDS": 1e-9}
+    done = scrapy(*words, settings={**wanted, "JOBDIR": job}, env=env)
+    assert f"Slow: {web.root}/a" in done.stderr
+    listed = scrapy("slow", "-d", str(job), env=env)
+    assert listed.stdout.splitlines()[0].split()[1] == f"{web.root}/a", listed.stderr
+    off = {**wanted, "JOBDIR": tmp_path / "other", "SITECRAWL_PLUGINS_OFF": "slow_pages"}
+    done = scrapy(*words, settings=off, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "Slow:" not in done.stderr
+
+
+def test_a_command_of_a_plug_in_that_is_gone(tmp_path: Path) -> None:
+    """Its entry point is still there: it says so, and no other command minds."""
+    about = tmp_path / "gone-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gone\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[scrapy.commands]\ngone = sitecrawl.console.entry_points:Gone\n")
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = scrapy("gone", env=env)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "of a plug-in that is not here" in done.stdout
+    assert "  gone " in scrapy(env=env).stdout
