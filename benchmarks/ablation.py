@@ -97,7 +97,7 @@ def _circles(conditions: Conditions) -> Conditions:
 
 def _falling_shares(conditions: Conditions) -> Conditions:
     """What grows is taken for endless, however few of its links are new."""
-    _put(TrapState, "falls", value=False)
+    _put(TrapState, "count", lambda trap, links, known: None)
     return conditions
 
 

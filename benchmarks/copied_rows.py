@@ -28,7 +28,7 @@ from sitecrawl.urls.fingerprint import Fingerprinter
 
 _RECORD = 81
 """Bytes of a URL's record before the URL: see docs/formats/database.md."""
-_SAMPLE = 25
+_SAMPLE = 17
 
 
 class SiteRows:
@@ -141,9 +141,7 @@ class _Copying:
         section.circle = self._sections[section.circle]
         section.brought = {self._sections[one]: urls for one, urls in section.brought.items()}
         section.last = b"".join(
-            self._key(section.last[at : at + 16])
-            + section.last[at + 16 : at + 17]
-            + self._text_hash(section.last[at + 17 : at + _SAMPLE])
+            self._key(section.last[at : at + 16]) + section.last[at + 16 : at + _SAMPLE]
             for at in range(0, len(section.last), _SAMPLE)
         )
         return self._hosts[key[:8]] + self._sections[key[8:]], section.pack()

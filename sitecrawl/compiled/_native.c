@@ -75,7 +75,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 6);
+    return PyModule_AddIntConstant(module, "INTERFACE", 7);
 }
 
 static PyModuleDef_Slot slots[] = {

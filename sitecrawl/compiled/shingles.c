@@ -120,6 +120,17 @@ static void fold(void) {
     }
 }
 
+/* Whether a word is a number; then 0 stands for it. */
+static int is_number(char *word, size_t letters) {
+    for (size_t at = 0; at < letters; at++) {
+        if (word[at] < '0' || word[at] > '9') {
+            return 0;
+        }
+    }
+    word[0] = letters > 0 ? '0' : word[0];
+    return letters > 0;
+}
+
 /* Copies the letters of the word that begins at `at` to `room`; returns where it ends. Its size goes into `size`, 0
    where no word begins. */
 static size_t word_at(const unsigned char *s, size_t at, size_t length, char *room, size_t *size) {
@@ -143,7 +154,7 @@ static size_t word_at(const unsigned char *s, size_t at, size_t length, char *ro
             break;
         }
     }
-    *size = letters;
+    *size = is_number(room, letters) ? 1 : letters;
     return at;
 }
 

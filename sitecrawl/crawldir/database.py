@@ -28,7 +28,7 @@ from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.opening import Layout, lost_tables, nothing_yet, open_rocksdb, storage_error
 from sitecrawl.crawldir.statistics import reads_of
 
-FORMAT: Final = b"sitecrawl-db-10"
+FORMAT: Final = b"sitecrawl-db-11"
 FAMILIES: Final = (
     "urls",
     "queue",

@@ -50,6 +50,9 @@ from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import News, Visit
 from sitecrawl.page.items import Link
 
+SETTLED: Final = 50
+"""After so many fetches links to known URLs are counted, not at checkpoints alone: what is judged hangs on them."""
+
 
 class DiskFrontier:
     """See the module; what its calls mean is said in `contract.Frontier`.
@@ -345,11 +348,8 @@ class DiskFrontier:
         found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
         self.forms.compared(visit, record, found.original)
         host = self.url_states.host_of(record)
-        section = host.sections[record.section]
-        visit.text_hash = text_hash or 0
         if not visit.again:
             visit.news.is_new = host.drought.is_news(sample) if found.verdict is Verdict.NEW else False
-        visit.news.same = section.says_the_same(visit.text_hash)
         return found.verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
@@ -373,7 +373,7 @@ class DiskFrontier:
         if state != UrlState.EXCLUDED:
             good = good and state == UrlState.FETCHED
             section = host.sections[record.section]
-            section.remember(visit.key, good=good, text_hash=visit.text_hash)
+            section.remember(visit.key, good=good)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
         if self._repeats and state == UrlState.FETCHED and visit.request is None:
             self.url_states.reopen(record, host)
@@ -398,6 +398,9 @@ class DiskFrontier:
             self.judge.learn_test(host, section, good=good)
         else:
             changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
+        if self.judge.fetches % SETTLED == 0:
+            self.link_credit.settle(self.url_states.credited)
+            changed += self.judge.look_at_ends()
         self.hosts.learnt(host)
         self.hosts.changed(host, section)
         for judged in changed:

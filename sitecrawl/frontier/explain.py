@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_judge import CALM
-from sitecrawl.frontier.trap_state import Reason, TrapState
+from sitecrawl.frontier.trap_state import MEASURED, Reason
 
 
 def explain(unit: Host | Section, fetches: int) -> str:
@@ -25,16 +24,22 @@ def explain(unit: Host | Section, fetches: int) -> str:
     if trap.reason == Reason.JOINED:
         waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
         return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
-    return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(trap)} ({numbers})"
+    return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(unit)} ({numbers})"
 
 
-def _sign(trap: TrapState) -> str:
-    """What a unit was demoted for."""
-    if trap.reason == Reason.WORTHLESS:
-        return "almost none of its last pages was worth having"
+def _sign(unit: Host | Section) -> str:
+    """What a unit was demoted for, with the figures that decided."""
+    trap = unit.trap
+    if isinstance(unit, Section) and trap.reason == Reason.WORTHLESS:
+        return f"{unit.recent:.0%} of its last pages were worth having"
+    growth = f"every page of it brings {trap.novelty:.1f} new ones"
     if trap.reason == Reason.DRY:
-        return f"every page of it brings {trap.novelty:.1f} new ones, and hardly one of its host said anything new"
-    if trap.novelty < CALM:
-        return "only what is held back as well leads there"
-    news = f"every page of it brings {trap.novelty:.1f} new ones"
-    return f"{news}, and it has outgrown what the seeds' sites vouch for"
+        return f"{growth}, and hardly one of its host said anything new"
+    if isinstance(unit, Host):
+        return f"{growth}, and it has outgrown what the seeds' sites vouch for"
+    links = f"of the links to it {trap.then:.0%} were the first to their URL"
+    if trap.links >= MEASURED:
+        links += f" ({trap.share:.0%} since then)"
+    good = unit.successes / unit.trials if unit.trials else 0.0
+    lately = f"{good:.0%} of its last pages were good"
+    return f"{growth}, {links}, {lately}" + (", and its budget is spent" if unit.gives else "")

@@ -202,13 +202,17 @@ class Host:
             {key: section.shape for key, section in sections.items()},
         )
         own = dict.fromkeys(sections, 0)
+        most: dict[bytes, tuple[int, bytes]] = {}
         for key, section in sections.items():
             section.circle = found[key]
             for target, urls in section.brought.items():
+                most[target] = max(most.get(target, (0, b"")), (urls, section.key))
                 if found.get(target) == found[key]:
                     own[target] += urls
         for key, section in sections.items():
             section.own = max(section.own, own[key])
+            if key in most:
+                section.be_fed(most[key][1])
 
     def learn(
         self, section: Section, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False

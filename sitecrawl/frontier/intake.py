@@ -91,11 +91,10 @@ class Intake:
         unseen = [known.pop(key) for key in self._seen.add_new(list(known))]
         self._copy(Message(link, depth, visit.key, tenth) for link in unseen)
         self._follow(here, unseen, depth=depth, referrer=visit.key)
-        self._link_credit.owe(known, tenth)
+        self._link_credit.owe(record, known, tenth)
         hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
         self._link_credit.link_hosts(record, host, links)
         section = host.sections[record.section]
-        visit.news.links += self._hosts.count(host, [link.host for link in links])
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self._urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
@@ -152,7 +151,6 @@ class Intake:
             page = self._states.known(visit.key)
             linking = self._states.host_of(page)
             section = host.sections[self._urls.section_of(link.key)]
-            visit.news.links += host is linking
             visit.news.add(linking, linking.sections[page.section], host, section)
         self._grown([host])
         return True
@@ -171,7 +169,7 @@ class Intake:
             return self._insert(message)
         link = message.link
         self._follow_message(message)
-        self._link_credit.owe({link.key: link}, message.tenth or 0)
+        self._link_credit.owe(None, {link.key: link}, message.tenth or 0)
         return self._states.prefer(link.key, link.priority) if link.priority else None
 
     def _follow_message(self, message: Message) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sitecrawl.base.errors import CorruptFile
@@ -48,6 +48,8 @@ class LinkCredit:
         self.graph = load_graph(database, is_here)
         self._owed: defaultdict[bytes, int] = defaultdict(int)
         """Credit that is on its way to known URLs until the checkpoint."""
+        self._links: defaultdict[bytes, Counter[bytes]] = defaultdict(Counter)
+        """How many links to each of these are on pages of a section, by its key."""
 
     def spend(self, page: UrlRecord, host: Host, links: Sequence[Link], *, rest: int = 0) -> int:
         """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares.
@@ -78,10 +80,14 @@ class LinkCredit:
         """Whether the page will be fetched, so that credit waits with it."""
         return record.waits() or (self.ledger.comes_back and record.state == UrlState.FETCHED)
 
-    def owe(self, known: Mapping[bytes, Link], tenth: int) -> None:
-        """A page links to URLs that are known already, which get their credit at the checkpoint."""
+    def owe(self, page: UrlRecord | None, known: Mapping[bytes, Link], tenth: int) -> None:
+        """`page` links to URLs that are known already, which get their credit at the checkpoint; None for a page of
+        another site.
+        """
         if tenth:
             owed, follow, nofollow = self._owed, tenth * FOLLOW, tenth * NOFOLLOW
+            if page is not None:
+                self._links[page.host + page.section].update(known.keys())
             for key, link in known.items():
                 owed[key] += nofollow if link.nofollow else follow
 
@@ -96,17 +102,24 @@ class LinkCredit:
             self.ledger.lose(sum([owed[key] for key in found if key not in credited]))
         changed(credited)
         owed.clear()
+        self._links.clear()
 
     def _count_received(self, credited: Mapping[bytes, UrlRecord]) -> None:
         """Sections have received what their URLs have; of hosts with nothing to do nobody asks."""
         sums: defaultdict[bytes, int] = defaultdict(int)
         for key, record in credited.items():
             sums[record.host + record.section] += self._owed[key]
+        links: Counter[tuple[bytes, bytes]] = Counter()
+        for source, targets in self._links.items():
+            for key, number in targets.items():
+                if (target := credited.get(key)) is not None:
+                    links[source, target.host + target.section] += number
         for section_key, amount in sums.items():
             host = self.hosts.at_hand(section_key[:KEY_BYTES])
             section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
             if host is not None and section is not None:
                 section.received += amount
+                section.trap.count(links[section.feeder, section_key], section.known)
                 self.hosts.changed(host, section)
 
     # Durability

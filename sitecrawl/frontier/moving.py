@@ -224,13 +224,11 @@ class _Sums:
     """What waiting pages hold, and what stands on their hosts' accounts."""
     spent: float = 0.0
     good: int = 0
-    repeats: int = 0
     cost: float = 0.0
     _dividends: defaultdict[bytes, int] = field(default_factory=lambda: defaultdict(int))
 
     def host(self, host: Host) -> None:
         self.good += host.good
-        self.repeats += round(host.trap.same * host.fetched)
         self.trap(host.trap)
         if host.queued:
             self.payees += 1
@@ -269,7 +267,7 @@ class Move:
         ledger = self._meta.get(LEDGER)
         self._ledger = lambda_ledger if ledger is None else Ledger.unpack(ledger)
         judge = self._meta.get(JUDGE)
-        self._good, self._cost, self._repeats = (0, 0.0, 0) if judge is None else JUDGE_STATE.unpack(judge)
+        self._good, self._cost = (0, 0.0) if judge is None else JUDGE_STATE.unpack(judge)
 
     def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, PartCounts, list[Row]]:
         """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
@@ -343,7 +341,6 @@ class Move:
         ledger.policy.payees += sign * sums.payees
         self._good += sign * sums.good
         self._cost = max(0.0, self._cost + sign * sums.cost)
-        self._repeats = max(0, self._repeats + sign * sums.repeats)
         return PartCounts(states, facts.forgotten, facts.allowance)
 
     def note(self, name: bytes, value: bytes) -> None:
@@ -355,7 +352,7 @@ class Move:
         self._counts.levels = +self._counts.levels
         self._counts.store(self._meta)
         self._meta.put(LEDGER, self._ledger.pack())
-        self._meta.put(JUDGE, JUDGE_STATE.pack(self._good, self._cost, self._repeats))
+        self._meta.put(JUDGE, JUDGE_STATE.pack(self._good, self._cost))
         self._meta.delete(SEEN_SERIAL)  # the saved filter lacks what has come
         self._meta.flush(self._batch)
         self._database.write(self._batch)

@@ -17,13 +17,9 @@ class TrapOptions:
     low: float = 0.7
     """Novelty below which a demoted unit is set free."""
     host_size: float = 1500.0
-    """URLs that any host may have, however little trusted; those that wait count more (`growth.WAITING`)."""
+    """URLs that any host may have, however little trusted; those that wait count more (`trap_judge.WAITING`)."""
     trusted_share: float = 3.0
     """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
-    section_size: float = 2500.0
-    """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
-    vouched_share: float = 3.0
-    """And so many more for each that was first seen elsewhere, or brings one of another circle."""
     least_budget: int = 600
     """Fetches that all sections of a host together have at least which give good pages and grow without end."""
     worthless: float = 0.02

@@ -99,10 +99,9 @@ class Probes:
         """How many more fetches of `units` there may be when nothing else is left, if all of them grow on."""
         judge, options, fetches = self._judge, self._judge.options, self._judge.fetches
         capped = (options.first_probes + options.last_probes * fetches - judge.cost) / (1 - options.last_probes)
-        varied = fetches - judge.repeats
-        small = LEAST_PROBES + varied / PROBES_DIVISOR + options.last_probes * fetches - judge.cost
+        small = LEAST_PROBES + fetches / PROBES_DIVISOR + options.last_probes * fetches - judge.cost
         most = max(0, ceil(min(capped, small / (1 - options.last_probes - 1 / PROBES_DIVISOR))))
-        first = min(options.first_probes, LEAST_PROBES + (varied + most) // PROBES_DIVISOR)
+        first = min(options.first_probes, LEAST_PROBES + (fetches + most) // PROBES_DIVISOR)
         traps = [(section or host).trap for host, section in units]
         return min(most, sum(max(0, ceil(first + trap.tried - trap.cost)) for trap in traps))
 

@@ -19,7 +19,6 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier import trap_state
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
-from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
 KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQdddddddd4s")
@@ -27,9 +26,9 @@ _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 REQUISITES: Final = "requisites"
 """What stands in the place of a shape where a host's requisites are: the parts of pages, of its own and of others."""
-_SAMPLE = struct.Struct(">16s?Q")
+_SAMPLE = struct.Struct(">16s?")
 SAMPLES: Final = 3
-"""URLs that were fetched last of a section and that it knows by name: 25 bytes each, in memory and on disk."""
+"""URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
 TRAP_LIKE_LOSS: Final = 0.9
 GIVES: Final = 0.1
 """The share of good pages, of late, above which a section gives something."""
@@ -88,6 +87,8 @@ class Section:
     """The URLs that were fetched last, packed: see `fetched_last`."""
     circle: bytes = field(init=False)
     """The sections that it grows with, by the name of their circle: see `circles`."""
+    feeder: bytes = field(init=False)
+    """The key of the section of its host whose pages brought most of it first; its own until that is known."""
     trap: TrapState = field(default_factory=TrapState)
     is_requisites: bool = field(init=False)
     """Whether it is that of its host's requisites, which nobody judges."""
@@ -95,12 +96,19 @@ class Section:
     def __post_init__(self) -> None:
         self.is_requisites = self.shape == REQUISITES
         self.circle = self.key[-KEY_BYTES:]
+        self.feeder = self.key
 
     def bring(self, section: bytes) -> None:
         """A page of it has brought a URL of its host's `section` first."""
         self.brought[section] = self.brought.get(section, 0) + 1
         if len(self.brought) > 2 * MAX_BROUGHT:
             self.brought = dict(nlargest(MAX_BROUGHT, self.brought.items(), key=itemgetter(1)))
+
+    def be_fed(self, feeder: bytes) -> None:
+        """The section with the key `feeder` has brought most of it: links from there show whether it has an end."""
+        if self.feeder != feeder:
+            self.trap.begin_anew(self.known)
+        self.feeder = feeder
 
     def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
@@ -121,19 +129,14 @@ class Section:
         self.trials = self.trials * kept + weight
         self.successes = self.successes * kept + weight * good
 
-    def remember(self, url: bytes, *, good: bool, text_hash: int = 0) -> None:
+    def remember(self, url: bytes, *, good: bool) -> None:
         """The URL with the fingerprint `url` was fetched last, and was worth it or not."""
-        self.last = (_SAMPLE.pack(url, good, text_hash) + self.last)[: SAMPLES * _SAMPLE.size]
+        self.last = (_SAMPLE.pack(url, good) + self.last)[: SAMPLES * _SAMPLE.size]
 
     @property
     def fetched_last(self) -> Iterator[tuple[bytes, bool]]:
         """The fingerprints of the last `SAMPLES` URLs that were fetched, the last first, and which were worth it."""
-        return ((url, good) for url, good, _ in _SAMPLE.iter_unpack(self.last))
-
-    def says_the_same(self, text_hash: int) -> bool:
-        """Whether a text is nearly that of one of the pages that were fetched last, by their SimHashes."""
-        texts = [text for *_, text in _SAMPLE.iter_unpack(self.last)]
-        return text_hash != 0 and any(text and distance(text_hash, text) <= MAX_DISTANCE for text in texts)
+        return _SAMPLE.iter_unpack(self.last)
 
     @property
     def shown(self) -> float:

@@ -239,10 +239,6 @@ class HostTable:
         """Whether URLs of the host `name` are those of `host`."""
         return name == host.name or (host.is_pool and self.key_at(name) == host.key)
 
-    def count(self, host: Host, names: list[str]) -> int:
-        """Of how many of `names` URLs are those of `host`."""
-        return sum([self.has(host, name) for name in names]) if host.is_pool else names.count(host.name)
-
     def learnt(self, host: Host) -> None:
         """A page of `host` has ended: it may be proven now."""
         if host.good == PROOF and not host.is_pool and (pool := pool_of(host.name)) is not None:

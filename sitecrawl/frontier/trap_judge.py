@@ -1,23 +1,24 @@
 """Which sections and hosts are held back as traps, and when they get another chance.
 
-A trap mints URLs: every page of it brings new pages of it, for ever. A real site does so at first, too, but the more
-of it is known the fewer new ones a page brings. So the sign is *novelty*, the new URLs of its own that a fetch of a
-section (or of a host) brings on average: it stays up in a trap and falls everywhere else. As falling takes longer on
-a large site than on a small one, size is allowed where it is vouched for: a host may grow by the share of trust that
-flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. Whether
-there is an end to what grows, and what is vouched for within a host, `growth` says.
+Nothing is held back for what it looks like, or for what leads there: each section is judged by its own figures.
 
-- A unit (a circle of sections, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its
-  novelty is above `high`, no end of it can be seen, and it is larger than it may be. Of a circle the sections that
-  grow are, and with them what they alone bring, if it says nothing new or combines the same keys. A host is not
-  demoted where a circle of it is what grows, beside others that are worth it: then the circle is. Nor is a seed's
-  host, as large as it may be: whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner. A
-  section also is if almost nothing of what came of it lately was good.
-- Where a host has dried up (`drought`), sections of it that grow without an end and say nothing are demoted, also
-  where nothing else is on it, and left without probes for as long as that is so.
-- A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
-  of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
-  into sight, the unit is set free, and may grow by half before it is looked at again.
+- *Whether it has an end.* A trap mints URLs: every page of it brings new ones, for ever. A real site does so at
+  first, too, but it links to what it has. So of what has an end the share of links that are the first to their URL
+  falls (`TrapState.falls`). A section is taken for endless while that share has not fallen, and its *novelty*, the
+  new URLs of its circle that a fetch of it brings of late, is above `high`.
+- *What it may cost.* What is endless is *demoted* once it has had `min_fetches` and does not give good pages. While
+  it does, it has a budget, one for all such sections of a host: twice the good pages beside them, and on a seed's
+  host at least `least_budget`. What is nearly all that a host has is the site, and is never demoted.
+- *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, is left without probes for
+  as long as that is so, unless a hundredth of its own fetches since has said something new.
+- *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
+  it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. One that is larger
+  and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
+  whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
+- A section of which almost nothing was good lately is demoted, too, where its host gives something.
+- A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
+  in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
+  so far. If novelty falls below `low`, or an end comes into sight, it is set free.
 - When nothing is left but demoted units, what does not grow is fetched after all, unless more of it waits than the
   whole crawl has found good pages: it is finite, if poor. Of the others, probes go on until each has had its
   allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
@@ -39,19 +40,17 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.growth import BESIDES, FED_VARIETY, Circle, is_brought, is_fed, size_of, variety
+from sitecrawl.frontier.drought import FEW
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.options import TrapOptions
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import MEASURED, Reason, TrapState
+from sitecrawl.frontier.sections import KEY_BYTES, Section
+from sitecrawl.frontier.trap_state import Reason, TrapState
 from sitecrawl.frontier.visit import News
 
-JUDGE_STATE: Final = struct.Struct(">QdQ")
-"""`good`, `cost` and `repeats`, as they are stored."""
+JUDGE_STATE: Final = struct.Struct(">Qd")
+"""`good` and `cost`, as they are stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-REGROWTH: Final = 1.5
-"""So many times its size a unit may grow that was set free, before it is looked at again."""
 RECOVERY: Final = 2.0
 """A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
 CALM_COST: Final = 0.1
@@ -66,14 +65,18 @@ BUDGET: Final = 2.0
 """Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
 SMALL: Final = 9.0
 """On a small site `TrapOptions.least_budget` is at most so many times the good pages elsewhere: with a few more what
-grows would be nearly all of the host (`growth.BESIDES`), and never be held back."""
+grows would be nearly all of the host (`BESIDES`), and never be held back."""
+BESIDES: Final = 0.1
+"""Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
+WAITING: Final = 1.5
+"""So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
+FED: Final = 0.9
+"""The share of a section's URLs from which on nobody else brings any."""
 LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
 LEAST_TRUST: Final = 1e-7
-SAMENESS_PROBES: Final = 9.0
-"""So many times as many more probes set free what says the same: the days of a month come before the next month."""
 
 
 class TrapJudge:
@@ -89,8 +92,6 @@ class TrapJudge:
         self.elsewhere = 0
         """Good pages that other frontiers of the crawl have found, as far as is known."""
         self.known = 0
-        self.repeats = 0
-        """Fetches of pages that say nearly the same as others of their section: they allow for nothing."""
         self.cost = 0.0
         """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
@@ -154,9 +155,8 @@ class TrapJudge:
         """
         self.fetches += 1
         self.good += good
-        self.repeats += news.same
-        section.trap.learn(news.in_circle, news.links, section.fetched, same=news.same)
-        host.trap.learn(news.on_host, news.links, host.fetched, same=news.same)
+        section.trap.learn(news.in_circle, section.fetched)
+        host.trap.learn(news.on_host, host.fetched)
         host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
         self._charge(host, section, good=good, news=news)
         is_new = news.is_new if news.is_new is not None or good else False
@@ -180,10 +180,9 @@ class TrapJudge:
     def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = [host for host in hosts if size_of(host) <= self._allowed(host) and not host.trap.is_apart]
+        trusted = [host for host in hosts if _size_of(host) <= self._allowed(host) and not host.trap.is_apart]
         for host in trusted:
             self.release(host, None)
-            host.trap.limit = 0.0  # it may have what is vouched for, and no more
         return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
@@ -191,30 +190,28 @@ class TrapJudge:
         if trap.is_apart or news.in_turn:
             return  # it was under way when it was blocked, or joined; or it is no probe
         if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
-            cost = 1.0 if brought or news.same or not good else CALM_COST
+            cost = 1.0 if brought or not good else CALM_COST
             trap.cost += cost
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
-        circle, held = Circle.of(host, section), len(self.demoted)
-        for unit, size in ((host, host.known), (section, circle.own)):
-            if not unit.trap.demoted:
-                unit.trap.measure(size)
+        held = len(self.demoted)
         fetched = host.fetched / FED_SIZE if self._is_fed(host) else host.fetched
         if self._may_be_demoted(host, fetched) and self._has_outgrown(host):
-            mazes = [one for one in Circle.all_of(host) if self._is_maze(one, 0.0)]
-            for one in mazes:
-                self._hold_circle(host, one)
-            if not mazes:
+            beside = [one for one in host.sections.values() if self._is_beside(host, one)]
+            for one in beside:
+                self._leave(host, one)
+            if not beside:
                 self._hold(host, None, Reason.GROWS)
-        if self._may_be_demoted(section, circle.fetched) and self._is_maze(circle, self.options.section_size):
-            self._hold_circle(host, circle)
-        if self._may_be_demoted(section, section.fetched):
-            if is_fed(circle, section) and not self._pays(host, section):
-                self._hold(host, section, Reason.GROWS)
-            elif self._is_worthless(host, section):
-                self._hold(host, section, Reason.WORTHLESS)
+        if self._is_beside(host, section):
+            self._leave(host, section)
+        elif self._may_be_demoted(section, section.fetched) and self._is_worthless(host, section):
+            self._hold(host, section, Reason.WORTHLESS)
         return len(self.demoted) > held
+
+    def _leave(self, host: Host, section: Section) -> None:
+        if self._may_be_demoted(section, section.fetched) and not self._has_budget(host, section):
+            self._hold(host, section, Reason.GROWS)
 
     def _dry_up(self, host: Host, *, is_dry: bool) -> bool:
         """Hold back what grows without end on a host that has dried up, and set it free where that is so no more.
@@ -237,38 +234,42 @@ class TrapJudge:
                 else:
                     self._hold(host, one, Reason.DRY)
                 changed = True
-            one.looked_at = one.news = 0
+            if not is_dry:
+                one.looked_at = one.news = 0
         return changed
 
     def _says_nothing(self, host: Host, section: Section) -> bool:
         """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
         bring has no end, either, as the days of a calendar.
         """
-        least = self.options.worthless
-        is_poor = section.successes < least * section.trials or (
-            section.looked_at >= MEASURED and section.news < least * section.looked_at
-        )
-        return self.options.hold and is_poor and (self._is_endless(section) or is_brought(host, section))
+        is_poor = section.news <= FEW * section.looked_at
+        return self.options.hold and is_poor and (self._is_endless(section) or _is_brought(host, section))
 
-    def _hold_circle(self, host: Host, circle: Circle) -> None:
-        for one in circle.growing(self.options.low):
-            if self._may_be_demoted(one, one.fetched) and not self._pays(host, one):
-                self._hold(host, one, Reason.GROWS)
-
-    def _pays(self, host: Host, section: Section) -> bool:
-        """Whether a section gives good pages, and either has an end in sight or its budget left.
-
-        Its own figures decide, and not its circle's: what was measured overrules what it looks like. All sections of
-        a host that give good pages without end share one budget, so that none makes room for another.
-        """
-        if not section.gives:
-            return False
+    def _is_beside(self, host: Host, section: Section) -> bool:
+        """Whether a section has no end in sight, and its host has anything else to speak of."""
         if not self._is_endless(section):
-            return True
-        endless = [one for one in host.sections.values() if one is section or self._is_endless(one)]
-        elsewhere = host.good - sum([one.good for one in endless])
-        least = min(self.options.least_budget, SMALL * elsewhere)
-        return sum([one.fetched for one in endless]) < max(least, BUDGET * elsewhere)
+            return False
+        elsewhere, spent = self._endless(host, section)
+        return elsewhere >= BESIDES * spent
+
+    def _has_budget(self, host: Host, section: Section) -> bool:
+        """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
+        elsewhere, spent = self._endless(host, section)
+        least = min(self.options.least_budget, SMALL * elsewhere) if host.key in self.graph.seeds else 0.0
+        return section.gives and spent < max(least, BUDGET * elsewhere)
+
+    def _endless(self, host: Host, section: Section) -> tuple[float, int]:
+        """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
+        of which `section` is one; and the fetches of all of these: they share one budget, so that none makes room
+        for another.
+        """
+        elsewhere, spent = 0.0, 0
+        for one in host.sections.values():
+            if one is section or self._is_endless(one):
+                spent += one.fetched
+            else:
+                elsewhere += one.good + one.queued * one.shown
+        return elsewhere, spent
 
     def _is_endless(self, section: Section) -> bool:
         trap = section.trap
@@ -284,17 +285,9 @@ class TrapJudge:
         """
         if host.key in self.graph.seeds:
             return False
-        grows = host.trap.novelty > self.options.high and not host.trap.falls
+        grows = host.trap.novelty > self.options.high and not self._has_end(host)
         is_beside = self._of_others(host) >= BESIDES * host.fetched
-        return grows and is_beside and size_of(host) > max(self._allowed(host), host.trap.limit)
-
-    def _is_maze(self, circle: Circle, size: float) -> bool:
-        """Whether a circle grows, beside others of its host, to more than `size` and what is vouched for."""
-        if not circle.grows(self.options.high) or not circle.is_beside:
-            return False
-        own = size * circle.innocence * variety(circle.same)
-        allowed = circle.choice * (own + self.options.vouched_share * circle.vouchers)
-        return circle.size > max(allowed, circle.limit)
+        return grows and is_beside and _size_of(host) > self._allowed(host)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
@@ -303,7 +296,7 @@ class TrapJudge:
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
         trust, others = self.graph.trust(host.key), self._of_others(host)
-        size = self.options.host_size * variety(host.trap.same)
+        size = self.options.host_size
         if self._is_fed(host):
             size *= FED_SIZE
         return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
@@ -327,28 +320,38 @@ class TrapJudge:
         trap.cost = 0.0
         trap.begin_anew(unit.known)
         if section is not None:  # what is held back counts no more for the host, so its share of new ones is smaller
-            host.trap.forget()
+            host.trap.begin_anew(host.known)
         self.demoted[unit.key] = host, section
 
-    def _free(self, host: Host, section: Section) -> bool:
+    def look_at_ends(self) -> list[Host]:
+        """Links have been counted: set free what has come to an end, wherever that was seen; returns the hosts."""
+        return [host for host, section in [*self.demoted.values()] if self._free(host, section)]
+
+    def _free(self, host: Host, section: Section | None) -> bool:
         held = len(self.demoted)
-        is_worth_it = section.recent > RECOVERY * self.options.worthless
-        has_calmed = self._has_calmed(section) and is_worth_it and not is_fed(Circle.of(host, section), section)
-        is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
-        if has_calmed or (is_held and self._pays(host, section)):
+        if section is not None and self._may_go_on(host, section):
             self.release(host, section)
         if self._has_calmed(host):
             self.release(host, None)
         return len(self.demoted) < held
 
+    def _may_go_on(self, host: Host, section: Section) -> bool:
+        if self._has_calmed(section):
+            return section.recent > RECOVERY * self.options.worthless
+        is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
+        return is_held and self._has_budget(host, section)
+
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        if not trap.demoted or trap.is_apart:
+        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_probes:
             return False
-        if unit.fetched - trap.tried < self.options.min_probes * (1 + SAMENESS_PROBES * trap.same):
-            return False
-        novelty = trap.novelty if variety(trap.same) == 1 else max(trap.novelty, trap.lately)
-        return novelty < self.options.low or trap.falls
+        return trap.novelty < self.options.low or self._has_end(unit)
+
+    def _has_end(self, unit: Host | Section) -> bool:
+        """Whether an end is in sight: of a host, of all of its sections."""
+        if isinstance(unit, Section):
+            return unit.trap.falls
+        return not any(map(self._is_endless, unit.sections.values()))
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
@@ -389,11 +392,10 @@ class TrapJudge:
         (section or host).trap.reason = Reason.VOUCHED
 
     def release(self, host: Host, section: Section | None) -> None:
-        """Set a demoted unit free; it may grow by half before it is looked at again."""
+        """Set a demoted unit free."""
         unit = section or host
         trap = unit.trap
-        size = size_of(host) if section is None else Circle(host, [section]).size
-        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * size
+        trap.demoted, trap.reason = False, Reason.NONE
         self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
 
@@ -414,20 +416,20 @@ class TrapJudge:
     def _is_sound(self, host: Host, section: Section) -> bool:
         if section.trap.demoted or section.trap.novelty > self.options.low:
             return False
-        return section.queued <= max(self.first_probes, self.good) and Circle.of(host, section).choice >= FED_VARIETY
+        return section.queued <= max(self.first_probes, self.good)
 
     @property
     def first_probes(self) -> int:
         """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
-        return min(self.options.first_probes, LEAST_PROBES + (self.fetches - self.repeats) // PROBES_DIVISOR)
+        return min(self.options.first_probes, LEAST_PROBES + self.fetches // PROBES_DIVISOR)
 
     def pack(self) -> bytes:
-        return JUDGE_STATE.pack(self.good, self.cost, self.repeats)
+        return JUDGE_STATE.pack(self.good, self.cost)
 
     def unpack(self, data: bytes) -> None:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            self.good, self.cost, self.repeats = JUDGE_STATE.unpack(data)
+            self.good, self.cost = JUDGE_STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
@@ -436,3 +438,16 @@ def _waits(host: Host, section: Section | None) -> int:
     """URLs that wait in a unit, and are held back with it."""
     parts = host.requisites if section is None and host.trap.is_full else None
     return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
+
+
+def _size_of(host: Host) -> float:
+    """How large a host is without what is held back of it: what waits counts more."""
+    free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
+    return sum([one.known + WAITING * one.queued for one in free])
+
+
+def _is_brought(host: Host, section: Section) -> bool:
+    """Whether nobody but traps brings any of a section's URLs."""
+    key = section.key[-KEY_BYTES:]
+    feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
+    return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known

@@ -15,8 +15,8 @@ FALL: Final = 0.95
 SURE: Final = 2.0
 """By so many standard deviations of a share more, as it is taken of a few links only."""
 MEASURED: Final = 50
-"""Fetches over which it is taken, at least."""
-_TRAP = struct.Struct(">?QdddQBdQQddd?")
+"""Links of which it is taken, at least."""
+_TRAP = struct.Struct(">?QddQBQQQd??")
 TRAP_BYTES: Final = _TRAP.size
 
 
@@ -53,22 +53,18 @@ class TrapState:
     """Fetches of the unit up to its demotion."""
     cost: float = 0.0
     """What fetches of it have cost since: 1 for one that brought only more of the same."""
-    limit: float = 0.0
-    """How large it may grow before it is looked at again: set when it was set free."""
-    same: float = 0.0
-    """The share of its fetches whose pages say nearly the same as others of their section, averaged alike."""
     marked: int = 0
-    """How large it was when it was measured last; 0 if it never was."""
-    fetches: int = 0
-    """Fetches of it since then."""
-    news: float = 0.0
-    """New URLs of its own that these brought."""
-    links: float = 0.0
-    """Links to its host that they brought, new ones or not."""
+    """How many URLs of it were known when its growth was measured last; 0 if it never was."""
+    links: int = 0
+    """Links since then from the section that feeds it (`Section.feeder`) to its URLs."""
+    new: int = 0
+    """Of these, the ones that were the first to their URL."""
     then: float = 0.0
-    """The share of new ones among the links, up to when it was measured."""
+    """The share of these, up to when it was measured."""
     fell: bool = False
     """Whether that share was smaller than before."""
+    falls: bool = False
+    """Whether it is, or was: then there is an end to the section."""
 
     @property
     def is_blocked(self) -> bool:
@@ -95,87 +91,72 @@ class TrapState:
         """Whether nothing of a unit is fetched, not even as a probe, until what holds it back is so no more."""
         return self.is_apart or (self.demoted and self.reason == Reason.DRY)
 
+    def grow(self) -> None:
+        """The section that feeds it has brought a new URL."""
+        self.links += 1
+        self.new += 1
+
+    def count(self, links: int, known: int) -> None:
+        """So many more links lead from what feeds it to what is known of it: `known` URLs by now.
+
+        Each time that these have doubled, the share of links that were the first to their URL is taken, which says
+        how much is yet to be seen (Good 1953, on what Turing found). Where there is an end it falls; a trap has new
+        ones for ever.
+        """
+        self.links += links
+        is_less = self._is_less
+        if known >= 2 * self.marked and self.links >= MEASURED:
+            self._begin(known, fell=is_less)
+        self.falls = self.fell or self._is_less
+
+    def begin_anew(self, known: int) -> None:
+        """From now on, with so many URLs known, only what comes is to say whether there is an end to it."""
+        self._begin(known, fell=False)
+        self.falls = False
+
     @property
     def share(self) -> float:
-        """Of its pages' links to their host, the share that is new and the unit's own, since it was measured."""
-        return self.news / self.links if self.links else 0.0
-
-    @property
-    def lately(self) -> float:
-        """New URLs of its own that a fetch of it brings, since it was measured."""
-        return self.news / max(self.fetches, 1)
-
-    @property
-    def falls(self) -> bool:
-        """Whether fewer of its links are new the more of it is known: then there is an end to it."""
-        return self.fell or self._is_less
+        """Of the links from its pages to its URLs, the share that is new, since it was measured."""
+        return self.new / self.links if self.links else 0.0
 
     @property
     def _is_less(self) -> bool:
-        if not self.marked or self.fetches < MEASURED:
+        if not self.then or self.links < MEASURED:
             return False
-        chance = SURE * sqrt(self.then * max(1 - self.then, 0.0) / max(self.links, 1.0))
-        return self.share < self._fall * self.then - chance
+        return self.share < FALL * self.then - SURE * sqrt(self.then * (1 - self.then) / self.links)
 
-    @property
-    def _fall(self) -> float:
-        """What says the same comes in series, as the days of a month, so its share of new ones goes up and down."""
-        return FALL * (1 - self.same / 4)
-
-    def measure(self, size: int) -> None:
-        """The unit is `size` URLs large by now: each time that it has doubled, the share of new ones is taken."""
-        if size >= 2 * self.marked and self.fetches >= MEASURED:
-            self._begin(size, fell=self._is_less)
-
-    def begin_anew(self, size: int) -> None:
-        """From now on, at this size, only what comes is to say whether there is an end to it."""
-        self._begin(size, fell=False)
-
-    def forget(self) -> None:
-        """What the unit brings is counted otherwise from now on, so nothing of before can be compared with it."""
-        self._begin(0, fell=False)
-        self.marked = 0
-
-    def _begin(self, size: int, *, fell: bool) -> None:
-        if self.fetches >= MEASURED or not self.then:
+    def _begin(self, known: int, *, fell: bool) -> None:
+        if self.links >= MEASURED or not self.then:
             self.then = self.share
-        self.fell, self.marked, self.fetches, self.news, self.links = fell, max(size, 1), 0, 0.0, 0.0
+        self.fell, self.marked, self.links, self.new = fell, max(known, 1), 0, 0
 
-    def learn(self, news: float, links: int, fetched: int, *, same: bool = False) -> None:
-        """The `fetched`-th fetch of the unit brought `news` new URLs of its own, among `links` to its host,
-        and says the `same` as others or not.
+    def learn(self, news: float, fetched: int) -> None:
+        """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
 
         No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
         """
-        part, kept = min(1.0, WINDOW / max(news, 1.0)), min(WINDOW, fetched + 1)
-        self.novelty += (part * news - self.novelty) / kept
-        self.fetches += 1
-        self.news += part * news
-        self.links += part * max(links, news)
-        self.same += (same - self.same) / kept
+        self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
 
     def pack(self) -> bytes:
         return _TRAP.pack(
             self.demoted,
             self.since,
             self.cost,
-            self.limit,
             self.novelty,
             self.tried,
             self.reason,
-            self.same,
             self.marked,
-            self.fetches,
-            self.news,
             self.links,
+            self.new,
             self.then,
             self.fell,
+            self.falls,
         )
 
     @classmethod
     def unpack(cls, data: bytes) -> TrapState:
         trap = cls()
         numbers = _TRAP.unpack(data)
-        trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = numbers[:7]
-        trap.same, trap.marked, trap.fetches, trap.news, trap.links, trap.then, trap.fell = numbers[7:]
+        trap.demoted, trap.since, trap.cost, trap.novelty, trap.tried, trap.reason = numbers[:6]
+        trap.marked, trap.links, trap.new, trap.then, trap.fell, trap.falls = numbers[6:]
         return trap

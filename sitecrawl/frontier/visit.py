@@ -12,7 +12,7 @@ from sitecrawl.frontier.sections import KEY_BYTES, Section
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "in_turn", "is_new", "leads", "led", "links", "on_host", "same")
+    __slots__ = ("in_circle", "in_turn", "is_new", "leads", "led", "on_host")
 
     def __init__(self) -> None:
         self.in_turn = False
@@ -21,15 +21,11 @@ class News:
         """New URLs of the page's own circle of sections."""
         self.on_host = 0.0
         """New URLs of its host, but for what is held back and, in other circles, for what has shown its worth."""
-        self.links = 0
-        """Links to its host, new ones or not."""
         self.led = False
         """Whether it brought a new URL outside of its own circle."""
         self.is_new: bool | None = None
         """Whether it says what its host had not shown, be it worth having or not; None while nobody has looked at it.
         A visit that comes again does."""
-        self.same = False
-        """Whether it says nearly the same as one of the last pages of its section."""
         self.leads = 0.0
         """What the best section has shown of which it brought a URL, its own circle left out."""
 
@@ -37,6 +33,8 @@ class News:
         """A page of `section` of `host` has brought a URL of `to`, a section of `target`."""
         if host is target:
             section.bring(to.key[-KEY_BYTES:])
+            if to.feeder == section.key:
+                to.trap.grow()
             if section.circle == to.circle:
                 self.in_circle += 1
                 self.on_host += 1
@@ -75,8 +73,6 @@ class Visit:
         """The rest of a request that is more than a GET."""
         self.news = News()
         self.news.is_new = True if self.again else None
-        self.text_hash = 0
-        """The SimHash of the page's text, 0 while there is none."""
         self.status = 0
         """Of the answer; 0 without one. This and the next are set before the visit ends, or is put back."""
         self.cause = Cause.NONE

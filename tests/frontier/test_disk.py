@@ -37,8 +37,6 @@ STRICT = TrapOptions(
     low=0.3,
     host_size=4,
     trusted_share=0.0,
-    section_size=2,
-    vouched_share=0.0,
     min_probes=1,
     flow_period=1,
 )

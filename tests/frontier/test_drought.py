@@ -130,6 +130,8 @@ def test_news() -> None:
     assert drought.is_news(shingles(f"{MENU} {' '.join(entries)}"))
     assert not drought.is_news(shingles(f"{MENU} {' '.join(entries[::-1])}"))
     assert not any(drought.is_news(shingles(f"{article('another')} 2031 {n}")) for n in range(28))
+    numbered = [" ".join(f"product {n * m % 97}" for n in range(60)) for m in range(1, 30)]
+    assert not any(drought.is_news(shingles(f"{MENU} {text}")) for text in numbered)
     assert drought.is_news(b"")  # a file
     assert drought.is_news(None) is None
 

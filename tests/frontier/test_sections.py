@@ -27,7 +27,7 @@ def section_of(shape: str = "/x/*", known: int = 100) -> Section:
 @given(
     shape=st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     counts=st.lists(COUNTS, min_size=6, max_size=6),
-    numbers=st.lists(NUMBERS, min_size=9, max_size=9),
+    numbers=st.lists(NUMBERS, min_size=8, max_size=8),
     lists=st.tuples(
         st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.booleans()), max_size=SAMPLES + 2),
         st.dictionaries(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), COUNTS, max_size=MAX_BROUGHT),
@@ -39,7 +39,7 @@ def test_a_section_comes_back_as_it_went(shape, counts, numbers, lists, trap):
     section = section_of(shape)
     section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = counts
     section.trials, section.successes, section.leads, section.turn, section.hope, section.worth = numbers[:6]
-    section.trap.novelty, section.trap.cost, section.trap.limit = numbers[6:]
+    section.trap.novelty, section.trap.cost = numbers[6:]
     last, section.brought = lists
     section.circle = bytes([7]) * KEY_BYTES
     section.trap.demoted, section.trap.since, section.trap.reason, section.trap.tried = trap

@@ -2,64 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from random import Random
+
 import pytest
 
 from sitecrawl.frontier.trap_state import TrapState
 
 
-def test_novelty_is_an_average():
+def test_novelty_is_an_average() -> None:
     """At first novelty is the mean of all fetches, later of about the last window."""
     trap = TrapState()
     for number, news in enumerate([4, 0, 2]):
-        trap.learn(news, 10, number)
+        trap.learn(news, number)
     assert trap.novelty == pytest.approx(2.0)
     for number in range(3, 500):
-        trap.learn(0, 10, number)
+        trap.learn(0, number)
     assert trap.novelty < 0.01
 
 
-def grown(trap: TrapState, sizes, news) -> bool:
-    """Fetches of ten links each, `news(size)` of them new, while the unit gets larger."""
-    for number, size in enumerate(sizes):
-        trap.learn(news(size), 10, number)
-        trap.measure(size)
-    return trap.falls
+def grown(trap: TrapState, known: Iterable[int], new: Callable[[int], int]) -> list[bool]:
+    """Whether an end was in sight after each page with ten links to the unit, so many of them `new`."""
+    seen = []
+    for number in known:
+        for _ in range(new(number)):
+            trap.grow()
+        trap.count(10 - new(number), number)
+        seen.append(trap.falls)
+    return seen
 
 
-def test_what_saturates_has_an_end():
+def saturating(known: int) -> int:
     """Of 1,000 pages that link to one another at random, fewer and fewer of the links are new."""
-    assert grown(TrapState(), range(20, 800), lambda size: 10 * (1000 - size) // 1000)
+    return 10 * (1000 - known) // 1000
 
 
-@pytest.mark.parametrize("links", [1, 9, 10])
-def test_what_goes_on_has_none(links):
+def test_what_saturates_has_an_end() -> None:
+    """It is in sight before half of it is known."""
+    assert all(grown(TrapState(), range(20, 800), saturating)[480:])
+
+
+@pytest.mark.parametrize("new", [1, 5, 9, 10])
+def test_what_goes_on_has_none(new: int) -> None:
     """A maze brings as much with its last page as with its first."""
-    assert not grown(TrapState(), range(20, 8000), lambda size: links)
+    assert not any(grown(TrapState(), range(20, 8000), lambda known: new))
 
 
-def test_a_few_links_show_no_end():
+@pytest.mark.parametrize("seed", range(20))
+def test_any_finite_graph_comes_to_its_end(seed: int) -> None:
+    """Whatever its size and the links of its pages: once three quarters are known an end is in sight."""
+    draw = Random(seed)
+    pages, links = draw.randint(400, 5000), draw.randint(3, 30)
+    trap, known, waiting = TrapState(), {0}, [0]
+    while waiting:
+        waiting.pop()
+        fresh = 0
+        for target in draw.sample(range(pages), links):
+            if target not in known:
+                known.add(target)
+                waiting.append(target)
+                trap.grow()
+                fresh += 1
+        trap.count(links - fresh, len(known))
+        if len(known) > 0.75 * pages:
+            assert trap.falls
+
+
+def test_a_few_links_show_no_end() -> None:
     """Of 500 links 120 are new, and then 100: that happens by chance. Of ten times as many it does not."""
-    for links, falls in (10, False), (100, True):
+    for times, falls in (1, False), (10, True):
         trap = TrapState()
-        for number in range(50):
-            trap.learn(0.24 * links, links, number)
-        trap.measure(100)
-        for number in range(50, 100):
-            trap.learn(0.2 * links, links, number)
+        for new, known in ((120, 100), (100, 150)):
+            for _ in range(times * new):
+                trap.grow()
+            trap.count(times * (500 - new), known)
         assert trap.falls == falls
 
 
-def test_an_end_is_forgotten_when_growth_goes_on():
+def test_an_end_is_forgotten_when_growth_goes_on() -> None:
     """A list that is known, and then a maze behind it: it is as it has been of late."""
     trap = TrapState()
-    assert grown(trap, range(20, 800), lambda size: 10 * (1000 - size) // 1000)
-    assert not grown(trap, range(800, 8000), lambda size: 5)
+    assert grown(trap, range(20, 800), saturating)[-1]
+    assert not grown(trap, range(800, 8000), lambda known: 5)[-1]
 
 
-def test_an_end_must_be_shown_anew():
+def test_an_end_must_be_shown_anew() -> None:
     """What is held back is not set free for what was seen of it before."""
     trap = TrapState()
-    assert grown(trap, range(20, 800), lambda size: 10 * (1000 - size) // 1000)
+    assert grown(trap, range(20, 800), saturating)[-1]
     trap.begin_anew(800)
     assert not trap.falls
+    assert TrapState.unpack(trap.pack()) is not trap
     assert TrapState.unpack(trap.pack()).pack() == trap.pack()
