@@ -34,14 +34,14 @@ from scrapy.settings import Settings
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.dashboard.meter import Meter
-from sitecrawl.dashboard.popular import Popular
 from sitecrawl.page.items import Link
+from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.popular import Popular
 
 REFRESH = 5.0
 """Seconds between two tables, and how many times their own cost they are apart at the least: as tables.js has it."""
 SHARE = 300
-DASHBOARD = "sitecrawl.dashboard.extension.Dashboard"
+DASHBOARD = "sitecrawl.plugins.dashboard.extension.Dashboard"
 
 
 class Paused(Spider):

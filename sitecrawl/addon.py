@@ -20,9 +20,9 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl import __version__
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
-from sitecrawl.base.plugins import found, working
 from sitecrawl.base.secret_settings import mask_logs
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
@@ -121,14 +121,9 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_HELD_BACK_CODE": 5,
     "SITECRAWL_SUMMARY": True,
     "SITECRAWL_SUMMARY_SEEN": False,
-    "SITECRAWL_DASHBOARD": True,
-    "SITECRAWL_DASHBOARD_ADDRESS": "127.0.0.1",
-    "SITECRAWL_DASHBOARD_PORT": 0,
-    "SITECRAWL_DASHBOARD_TOKEN": "",
-    "SITECRAWL_OTEL": False,
     "SITECRAWL_PLUGINS_OFF": [],
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
-    **{name: value for plugin in found().values() for name, value in plugin.settings.items()},
+    **plugins.settings(),
 }
 """Our own settings and those of the plug-ins, and their defaults."""
 
@@ -175,7 +170,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.console.greeting.Greeting": -2,
-        "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.console.progress.Progress": 0,
         "sitecrawl.extensions.close_spider.CloseSpider": 0,
         "sitecrawl.extensions.garbage.Garbage": 0,
@@ -187,7 +181,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 
 _WANTED: Final = (
     ("SITECRAWL_USE", "EXTENSIONS", "sitecrawl.extensions.tdm_files.TdmFiles", 0),
-    ("SITECRAWL_OTEL", "EXTENSIONS", "sitecrawl.telemetry.extension.Telemetry", 0),
     ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
     ("SITECRAWL_SCREENSHOTS", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
 )
@@ -378,7 +371,7 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
 
 
 def _add_wanted(settings: Settings) -> None:
-    for plugin in working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
+    for plugin in plugins.working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
         if not plugin.wanted_by or any(settings.get(name) not in _NOTHING for name in plugin.wanted_by):
             for name, components in plugin.components.items():
                 for path, priority in components.items():

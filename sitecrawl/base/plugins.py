@@ -59,6 +59,11 @@ def found() -> Mapping[str, Plugin]:
     return plugins
 
 
+def settings() -> dict[str, Any]:
+    """Those of all that are there, and their defaults."""
+    return {name: value for plugin in found().values() for name, value in plugin.settings.items()}
+
+
 def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:
     """Those that are not `off`, and have all that they need. Raises `OptionError` for a name that none has."""
     plugins = found()

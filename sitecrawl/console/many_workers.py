@@ -18,6 +18,7 @@ from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.base.secret_settings import HIDDEN_WORDS, parted
 from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
@@ -198,7 +199,7 @@ def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]
     it gets by its environment: everybody on the machine can read a command line.
     """
     own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", "--logfile=", "--pidfile=", *besides]
-    if not is_first:  # the first one's page shows all
+    if not is_first and "SITECRAWL_DASHBOARD" in plugins.settings():  # the first one's page shows all
         own += ["-s", "SITECRAWL_DASHBOARD=False"]
     return [sys.executable, *parted(sys.orig_argv[1:])[0], *own]
 

@@ -13,6 +13,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
+from sitecrawl.base import plugins
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
@@ -262,11 +263,12 @@ class SiteSpider(Spider):
 
 def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
     """Have a directory that will go, and nothing else written. Raises `OptionError` on a cluster."""
-    from sitecrawl.crawl.dry_run import SETTINGS  # noqa: PLC0415 - see above
+    from sitecrawl.crawl.dry_run import OF_PLUGINS, SETTINGS  # noqa: PLC0415 - see above
 
     if is_shared:
         raise OptionError("dry=1 looks by one process: leave SITECRAWL_CLUSTER out")
-    for name, value in {**SETTINGS, "JOBDIR": str(temporary())}.items():
+    of_plugins = {name: value for name, value in OF_PLUGINS.items() if name in plugins.settings()}
+    for name, value in {**SETTINGS, **of_plugins, "JOBDIR": str(temporary())}.items():
         settings.set(name, value, priority="cmdline")
 
 

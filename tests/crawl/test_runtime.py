@@ -18,8 +18,8 @@ from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, VISIT
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.dashboard.meter import Meter
 from sitecrawl.page.items import PageItem
+from sitecrawl.plugins.dashboard.meter import Meter
 from sitecrawl.urls.url import parse
 
 

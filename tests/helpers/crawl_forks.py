@@ -42,7 +42,7 @@ IMPORTED = (
     "scrapy.spidermiddlewares",
     "sitecrawl.commands",
     "sitecrawl.console",
-    "sitecrawl.dashboard",
+    "sitecrawl.plugins.dashboard",
     "sitecrawl.extensions",
     "sitecrawl.scheduler",
     "sitecrawl.spiders",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,11 +22,13 @@ UNUSED = frozenset(
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
      "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy", "sitecrawl.crawl.search_index",
-     "sitecrawl.crawl.sessions", "sitecrawl.dashboard.backend", "sitecrawl.dashboard.page",
-     "sitecrawl.dashboard.web", "sitecrawl.export", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
-     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.telemetry",
-     "sitecrawl.plugins.webhooks.extension", "sitecrawl.why", "middlewares.login", "middlewares.rendering"}
+     "sitecrawl.crawl.sessions", "sitecrawl.export", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
+     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.why", "middlewares.login", "middlewares.rendering",
+     "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
+PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.")
+USED_PLUGINS = {"dashboard"}
+"""Of which more than the declaration is imported: it keeps the crawl's history."""
 _TELL = """
 import atexit, json, sys
 from pathlib import Path
@@ -90,6 +93,7 @@ def test_a_crawl_imports_what_it_uses(crawled: tuple[dict[str, str], Path]) -> N
     modules, _ = crawled
     assert packages(modules) & UNUSED == set()
     assert modules.keys() & UNUSED_PARTS == set()
+    assert {part[1] for name in modules if (part := PLUGIN.match(name))} == USED_PLUGINS
     assert len(besides_library(modules)) <= MOST
 
 

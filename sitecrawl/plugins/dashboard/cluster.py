@@ -1,0 +1,218 @@
+"""The workers of a cluster on one page: each has a heartbeat that the others hear, and any of them shows all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sitecrawl.cluster.board import Board, Heard, News
+from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
+from sitecrawl.frontier.left import last_fetches
+from sitecrawl.plugins.dashboard.actions import ClusterActions
+from sitecrawl.plugins.dashboard.figures import Figures
+from sitecrawl.plugins.dashboard.heartbeat import GONE, NOTHING, Worker, read, worker_of
+from sitecrawl.plugins.dashboard.monitor import Monitor
+from sitecrawl.plugins.dashboard.streams import to_json
+
+BEAT_SECONDS: Final = 2.0
+"""Between two words of a worker; a second where somebody looks at its page."""
+LOST_SECONDS: Final = 6.0
+"""A worker that was silent for so long is shown as lost."""
+_LOOKED_AT: Final = 10.0
+"""Seconds for which the others are read after somebody asked for them."""
+_ATTENTIVE: Final = 6.0
+"""Seconds after a question for which a worker expects another one: a page asks for its table every five."""
+_NEXT: Final = 0.3
+"""Seconds between two words meanwhile."""
+_LAST: Final = 3.0
+"""Seconds for which the end of the page waits for the others' last figures."""
+
+NOTE: Final = (
+    "These are all workers of a cluster. What is done here is for all of them, and tables are of the whole crawl. "
+    "The charts begin when the page is opened."
+)
+
+
+class ClusterMonitor(Monitor):
+    """Of one worker and all others. `watched` says whether anybody looks at the page now."""
+
+    _actions: ClusterActions
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        frontier: SharedFrontier,
+        board: Board,
+        actions: ClusterActions,
+        *,
+        spider: str,
+        watched: Callable[[], bool],
+    ) -> None:
+        self._frontier = frontier
+        self._board = board
+        self._watched = watched
+        self._looked_at = -_LOOKED_AT
+        self._asked_at = -_ATTENTIVE
+        """When this worker last heard that somebody asks."""
+        self._beaten = 0.0
+        self._beat: asyncio.Task[None] | None = None
+        self._since = 0
+        """When this worker first heard of the board, in Redis' milliseconds."""
+        self._obeyed = 0
+        self._read_at = -_LOOKED_AT
+        """When `_others` were heard; long ago where they were not asked for."""
+        self._others: list[Heard] = []
+        self._heard = 0.0
+        """When, in monotonic seconds."""
+        self.on_questions: Callable[[Sequence[bytes]], None] | None = None
+        """Called with what workers ask, until this one ends."""
+        super().__init__(runtime, actions, spider=spider)
+
+    @property
+    def figures(self) -> Figures:
+        """This worker's; the counts of URLs are the whole crawl's, as Redis told this worker."""
+        return replace(self._own, **self._crawl())
+
+    def _crawl(self) -> dict[str, Any]:
+        counts = self._frontier.counts
+        return {
+            "fetched": counts.fetched,
+            "failed": counts.failed,
+            "excluded": counts.excluded,
+            "requisites": counts.requisites,
+            "waiting": self._frontier.waiting,
+            "known": counts.known,
+            "demoted": counts.demoted,
+            "silent": self._frontier.silent,
+        }
+
+    # Telling
+
+    def look(self) -> None:
+        """Take a sample, and tell at once what is wished for."""
+        super().look()
+        if self._actions.wish:
+            self._begin()
+
+    def tick(self) -> None:
+        self.look()
+        rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        if time.monotonic() >= self._beaten + rest:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._beat is None or self._beat.done():
+            self._beat = asyncio.get_running_loop().create_task(self._beats())
+
+    async def _beats(self) -> None:
+        """One word; while others ask, one after the other."""
+        await self.beat()
+        while time.monotonic() < self._asked_at + _ATTENTIVE:
+            await asyncio.sleep(_NEXT)
+            await self.beat()
+
+    async def beat(self) -> None:
+        """Tell how this worker fares, hear how the others do, and do what is wished for."""
+        self._beaten = time.monotonic()
+        wish, self._actions.wish = self._actions.wish, ""
+        reads = self._is_read()
+        news = await self._board.tell(to_json(self._worker()), read=reads, wish=wish)
+        if news is None:
+            self._runtime.stats.inc_value("dashboard/beats_lost")
+            self._actions.wish = self._actions.wish or wish
+            return
+        self._others, self._heard = news.workers, time.monotonic()
+        self._read_at = self._heard if reads else -_LOOKED_AT
+        if news.questions and self.on_questions is not None:
+            self._asked_at = self._heard
+            self.on_questions(news.questions)
+        if wish:
+            self._obeyed = news.wished
+        self._obey(news)
+
+    def _is_read(self) -> bool:
+        return self._watched() or time.monotonic() < self._looked_at + _LOOKED_AT
+
+    def _obey(self, news: News) -> None:
+        """A pause is for those that join later, too; a stop is for those that were there."""
+        self._since = self._since or news.now
+        if news.wished > self._obeyed and (news.wish != "stop" or news.wished >= self._since):
+            self._obeyed = news.wished
+            self._actions.obey(news.wish)
+            self._beaten = 0.0  # that it is done is told at the next tick
+
+    def _worker(self) -> Worker:
+        """This one, by its own figures of now."""
+        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
+        last = None if self.ending else last_fetches(self._frontier.frontier)
+        held = len(self._frontier.holdings.held)
+        return worker_of(names, self.state, self._own, held, "" if last is None else str(last))
+
+    async def close(self) -> None:
+        """The worker has ended: the last word to the others, and from them if anybody looks."""
+        self.on_questions, self._asked_at = None, -_ATTENTIVE
+        if self._beat is not None:
+            await asyncio.wait([self._beat])
+        self._own = self._sampler.take()
+        until = time.monotonic() + _LAST
+        await self.beat()
+        while self._watched() and time.monotonic() < until and self._are_any_left():
+            await asyncio.sleep(0.3)
+            await self.beat()
+        await self._board.close()
+
+    def _are_any_left(self) -> bool:
+        return any(one["state"] not in GONE for one in self.workers())
+
+    # What the page shows
+
+    def sample(self) -> dict[str, Any]:
+        return {"workers": self.workers(), "crawl": self._crawl()}
+
+    def overview(self) -> dict[str, Any]:
+        self._looked_at = time.monotonic()
+        sample = self.sample()
+        sample["workers"][0] |= self._about()
+        return {**sample, "note": NOTE}
+
+    async def refresh(self) -> None:
+        self._looked_at = time.monotonic()
+        if self._looked_at > self._read_at + BEAT_SECONDS:
+            await self.beat()
+
+    async def others(self) -> Mapping[str, str]:
+        """The workers that are there but for this one: what each is called, by its session."""
+        await self.refresh()
+        there = [one for one in self.workers()[1:] if one["state"] not in GONE]
+        return {one["id"]: f"{one['place']} ({one['name']})" for one in there}
+
+    def workers(self) -> list[Worker]:
+        """All that are known of, this one first."""
+        passed = time.monotonic() - self._heard
+        others = [
+            _shown(heard.session, heard.age + passed, worker)
+            for heard in sorted(self._others)
+            if heard.session != self._board.session and (worker := read(heard.text)) is not None
+        ]
+        own = _shown(self._board.session, 0.0, self._worker())
+        return [{**own, "lacking": self._lacking(), "last": self._last([own, *others])}, *others]
+
+    def _last(self, workers: Sequence[Worker]) -> str:
+        """What is fetched on all workers while nothing is left on any but what is held back."""
+        counts = self._frontier.counts
+        if counts.queued > self._frontier.held + counts.joined + counts.silent:
+            return ""
+        return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
+
+
+def _shown(session: str, age: float, worker: Worker) -> Worker:
+    """One that is gone has counted what it has counted, and does nothing now."""
+    state = "lost" if age >= LOST_SECONDS and worker["state"] != "ended" else worker["state"]
+    if state in GONE:
+        worker["figures"] |= NOTHING
+    return {**worker, "id": session, "age": round(age, 1), "state": state}

@@ -1,0 +1,203 @@
+"""The Scrapy extension: watches the crawl, keeps its history, and serves its page."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.error import CannotListenError
+from twisted.internet.task import LoopingCall
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.line import say
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.ending import ending_of
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
+from sitecrawl.plugins.dashboard.fetches import LastFetches
+from sitecrawl.plugins.dashboard.guard import LOOPBACK, Guard, address_of, port_of, token_of
+from sitecrawl.plugins.dashboard.listening import Server
+from sitecrawl.plugins.dashboard.metrics import Metric, metrics
+from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
+from sitecrawl.plugins.dashboard.popular import Popular
+from sitecrawl.plugins.dashboard.streams import Streams
+
+if TYPE_CHECKING:
+    from twisted.web.server import Site
+
+    from sitecrawl.plugins.dashboard.meter import Meter
+    from sitecrawl.plugins.dashboard.page import Page
+    from sitecrawl.plugins.dashboard.shared import Shared
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_SECONDS: Final = 1.0
+
+
+class Dashboard:
+    """`SITECRAWL_DASHBOARD`: whether the page is served; `SITECRAWL_DASHBOARD_ADDRESS` and
+    `SITECRAWL_DASHBOARD_PORT`: where, 0 for any free port; `SITECRAWL_DASHBOARD_TOKEN`: the secret in its address,
+    a new one for every run if it is empty.
+
+    The history is kept in any case: the report is made of it.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        *,
+        address: str,
+        port: int | None,
+        token: str,
+        has_own_token: bool,
+        announces: bool,
+    ) -> None:
+        self._crawler = crawler
+        self._address = address
+        self._port = port
+        """None where nothing is to be served."""
+        self._token = token
+        self._has_own_token = has_own_token
+        self._announces = announces
+        self._streams = Streams()
+        self._server: Server | None = None
+        self._has_failed = False
+        self._fetches = LastFetches()
+        self._shared: Shared | None = None
+        """None where there is no cluster."""
+        self._ticks: AsyncioLoopingCall | LoopingCall | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Dashboard:
+        settings = crawler.settings
+        if not has_our_scheduler(settings):
+            raise NotConfigured  # with a reason, it would be a warning
+        serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
+        token = configuration.secret(settings, "SITECRAWL_DASHBOARD_TOKEN")
+        dashboard = cls(
+            crawler,
+            address=address_of(settings.get("SITECRAWL_DASHBOARD_ADDRESS", LOOPBACK), token),
+            port=port_of(settings.getint("SITECRAWL_DASHBOARD_PORT")) if serves else None,
+            token=token_of(token),
+            has_own_token=not token,
+            announces=settings.getbool("SITECRAWL_SUMMARY", default=True),
+        )
+        crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
+        return dashboard
+
+    def spider_opened(self, spider: Spider) -> None:
+        self._runtime = runtime = Runtime.of(self._crawler)
+        try:
+            self._actions = (Actions if runtime.team is None else ClusterActions)(self._crawler, runtime)
+        except StorageError as error:
+            logger.error("There is no dashboard, and no history: %s", error)
+            return
+        runtime.checkpoints.add(self._actions)
+        self._popular = Popular(runtime.database, lambda: runtime.local)
+        if runtime.team is None:
+            self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
+        else:
+            self._shared = self._begin_shared(spider)
+            self._monitor = self._shared.monitor
+        if self._port is not None:
+            self._serve(self._port)
+        if self._is_looked_at:
+            runtime.on_finish += [self._popular.finished, self._fetches.finished]
+        self._ticks = create_looping_call(self._tick)
+        self._ticks.start(SAMPLE_SECONDS, now=False)
+
+    def _begin_shared(self, spider: Spider) -> Shared:
+        """Other workers ask for tables, whether anybody looks here or not."""
+        from sitecrawl.plugins.dashboard.shared import begin  # noqa: PLC0415 - Redis, for those who share
+
+        assert isinstance(self._actions, ClusterActions)
+        return begin(self._runtime, self._actions, self._streams, spider.name, self._page)
+
+    def _page(self, meter: Meter, max_rows: int = 0) -> Page:
+        from sitecrawl.plugins.dashboard.page import Page  # noqa: PLC0415 - it takes longer to import than all of the crawl
+
+        return Page(
+            self._runtime,
+            meter=meter,
+            popular=self._popular,
+            fetches=self._fetches,
+            paused=self._paused,
+            max_rows=max_rows,
+        )
+
+    def _paused(self) -> str:
+        """Why nothing is asked for at all; empty while something is."""
+        return "by hand" if self._actions.paused else self._runtime.pause.why if self._runtime.pause.want else ""
+
+    def _serve(self, port: int) -> None:
+        if not is_reactor_installed():
+            logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
+            return
+        try:
+            self._server = Server(self._site, self._token, port, self._address, has_own_token=self._has_own_token)
+        except CannotListenError as error:
+            logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
+            return
+        if self._announces:
+            say(f"Dashboard: {self._server.told}")
+        else:
+            logger.info("Dashboard: %s", self._server.told)
+
+    def _site(self, guard: Guard) -> Site:
+        """All that is served."""
+        shared = self._shared
+        page = self._page(self._monitor.meter) if shared is None else shared.page
+        tables = page.tables if shared is None else shared.named
+        return page.site(self._monitor, tables, self._actions, self._streams, guard)
+
+    @property
+    def _is_looked_at(self) -> bool:
+        """Whether anybody may ask for tables: at a page here, or on another worker."""
+        return self._server is not None or self._shared is not None
+
+    def _tick(self) -> None:
+        """Whatever goes wrong is said once; the next second is another try."""
+        try:
+            self._look()
+        except Exception:
+            if not self._has_failed:
+                logger.exception("The dashboard has no figures for now")
+            self._has_failed = True
+
+    def _look(self) -> None:
+        self._monitor.tick()
+        if len(self._streams):
+            self._streams.send("sample", self._monitor.sample())
+        if not self._is_looked_at:
+            return
+        try:
+            self._popular.look()
+        except StorageError as error:  # the scheduler will meet it, too; or a worker has closed its files
+            logger.debug("%s", error)
+
+    def metrics(self) -> list[Metric]:
+        """Those of this process, as of its last sample; none where there is no watching. In any thread."""
+        if self._ticks is None:
+            return []
+        return metrics(self._monitor.own, paused=self._actions.paused, wants=self._monitor.wants)
+
+    async def spider_closed(self, reason: str) -> None:
+        """The scheduler has closed all files, and the history is stored."""
+        if self._ticks is not None and self._ticks.running:
+            self._ticks.stop()
+        if self._ticks is None:
+            return
+        if self._shared is not None:
+            self._shared.tables.close()
+        self._monitor.ending = ending_of(self._runtime, reason)
+        await self._monitor.close()
+        if self._server is not None:
+            self._streams.end("ended", self._monitor.overview())
+            await self._server.close()

@@ -1,0 +1,241 @@
+"""The figures of a crawl at one moment: what page, metrics and history are made of.
+
+Each is a number that a part keeps anyway, so a sample costs about a tenth of a millisecond, however large the crawl.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import Rate, Traffic
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.seen.bloom import ScalableBloom
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
+
+COLUMNS: Final = (
+    "fetched", "failed", "excluded", "waiting", "in_flight", "known", "received", "errors", "ok", "redirects",
+    "refused", "broken", "good", "p50", "p95", "hosts", "demoted", "memory", "cpu",
+)  # fmt: skip
+"""What the history keeps (docs/formats/database.md)."""
+TOTALS: Final = ("received", "errors", "ok", "redirects", "refused", "broken", "good")
+"""Of these, what counts from the start of the run: earlier runs are added."""
+
+_SIZE_SECONDS: Final = 30.0
+"""Between two looks at the database's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One sample. Times in seconds, sizes in bytes; counts are URLs unless another word says so."""
+
+    at: float
+    """Unix time."""
+    seconds: float
+    """Since the run began."""
+    fetched: int
+    """Over all runs, like the six that follow."""
+    failed: int
+    excluded: int
+    requisites: int
+    """Fetched as parts of pages, which are not among `fetched`."""
+    waiting: int
+    in_flight: int
+    known: int
+    rate: float
+    """Fetched a second, over the last ten."""
+    byte_rate: float
+    received: int
+    """Bytes of responses, of this run like all that follows."""
+    errors: int
+    duplicates: int
+    """Links to URLs that were known."""
+    lost: int
+    """Pages that a worker has fetched for nothing: others had their sites by then."""
+    good: int
+    """Fetches that gave something worth having."""
+    p50: float
+    """Of the last 1,000 downloads."""
+    p95: float
+    hosts: int
+    """Hosts in memory: those with URLs waiting, and those that rest."""
+    active: int
+    """Hosts that are being asked."""
+    demoted: int
+    """Sections and hosts that are held back."""
+    silent: int
+    """URLs that wait for hosts that ceased to answer."""
+    reserve: float
+    """The lambda page's share of all credit, from 0 to 1."""
+    checkpoint_age: float
+    checkpoints: int
+    memory: int
+    """Resident."""
+    cpu: float
+    """Cores in use, over the last sample's time."""
+    database: int
+    """Size on disk."""
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Downloads that brought nothing, by what went wrong."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Answers by which a site said no, by kind."""
+    without_page: Mapping[str, int] = field(default_factory=dict)
+    """Hosts at which the crawl began that have given no page, by why."""
+    certificates: Mapping[str, int] = field(default_factory=dict)
+    """Hosts whose certificates do not hold, and that were asked all the same, by what is wrong."""
+    seen: Mapping[str, int] = field(default_factory=dict)
+    """The seen set's tiers: see `_seen`."""
+    content: Mapping[str, int] = field(default_factory=dict)
+    """Of `ContentFigures`."""
+    sitemaps: Mapping[str, int] = field(default_factory=dict)
+    remote: Mapping[str, int] = field(default_factory=dict)
+    """Of `RemoteFigures.stats`; empty where the pages stay here."""
+    rendering: Mapping[str, int] = field(default_factory=dict)
+    """What became of pages in the browser, and of what it asked for: see `middlewares.rendering`."""
+    browser: Mapping[str, int] = field(default_factory=dict)
+    """Of `BrowserLoad`; empty where pages are taken as they come."""
+
+    def of_class(self, digit: int) -> int:
+        """Responses with a status of that first digit."""
+        return sum(n for status, n in self.statuses.items() if status // 100 == digit)
+
+    def point(self, before: Mapping[str, float]) -> dict[str, float]:
+        """A point of the history, totals of earlier runs added."""
+        values: dict[str, float] = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+        values |= {"ok": self.of_class(2), "redirects": self.of_class(3)}
+        values |= {"refused": self.of_class(4), "broken": self.of_class(5)}
+        return values | {name: values[name] + before.get(name, 0.0) for name in TOTALS}
+
+
+class Sampler:
+    """Takes samples of one crawler."""
+
+    def __init__(self, runtime: Runtime, meter: Meter) -> None:
+        self._runtime = runtime
+        self._meter = meter
+        self._pages, self._bytes = Rate(), Rate()
+        self._started = time.monotonic()
+        self._cpu = 0.0, self._started
+        self._size, self._measured = 0, -_SIZE_SECONDS
+        """The database's on disk, and when that was looked at."""
+        self.checkpoints = 0
+        self.checkpoint_at = self._started
+
+    def checkpoint(self) -> None:
+        """A checkpoint has been made."""
+        self.checkpoints += 1
+        self.checkpoint_at = time.monotonic()
+
+    def take(self) -> Figures:
+        now = time.monotonic()
+        frontier = self._runtime.frontier
+        stats = self._runtime.stats.get_stats()
+        traffic = Traffic.read(stats)
+        p50, p95 = self._meter.percentiles()
+        whole, team = self._runtime.whole, self._runtime.team
+        counts = _of_frontier(whole) if whole is not None else self._of_worker(team) if team is not None else {}
+        return Figures(
+            at=time.time(),
+            seconds=now - self._started,
+            in_flight=len(frontier.in_flight),
+            rate=self._pages.update(now, counts["fetched"]),
+            byte_rate=self._bytes.update(now, traffic.received),
+            received=traffic.received,
+            errors=traffic.errors,
+            duplicates=traffic.duplicates,
+            lost=traffic.lost,
+            good=self._meter.good,
+            p50=p50,
+            p95=p95,
+            active=len({visit.host.key for visit in frontier.in_flight.values() if visit.host is not None}),
+            checkpoint_age=now - self.checkpoint_at,
+            checkpoints=self.checkpoints,
+            memory=resident(),
+            cpu=self._cores(now),
+            database=self._size_on_disk(now),
+            statuses=dict(sorted(traffic.statuses.items())),
+            failures=dict(traffic.failures),
+            refusals=dict(traffic.refusals),
+            certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
+            without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
+            content=self._runtime.content.figures().counts(),
+            sitemaps=_under(stats, "sitemaps/"),
+            rendering={name: number for name, number in _under(stats, "rendering/").items() if "/" not in name},
+            browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},
+            remote=self._runtime.copy.figures().stats() if self._runtime.copy is not None else {},
+            **counts,
+        )
+
+    def _of_worker(self, frontier: SharedFrontier) -> dict[str, Any]:
+        """What this worker has now; and what it has fetched itself, for partitions come with what others have."""
+        return {**_of_frontier(frontier.frontier), "fetched": self._meter.fetched}
+
+    def _size_on_disk(self, now: float) -> int:
+        """Looked at every now and then: it takes a look at each file."""
+        if now >= self._measured + _SIZE_SECONDS:
+            self._measured = now
+            with contextlib.suppress(OSError):  # whoever needs the files will say what is wrong with them
+                self._size = self._runtime.database.size_on_disk()
+        return self._size
+
+    def _cores(self, now: float) -> float:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        (before, since), self._cpu = self._cpu, (usage.ru_utime + usage.ru_stime, now)
+        return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
+
+
+def _under(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:
+    """The statistics whose names begin so, by what comes behind."""
+    return {name.removeprefix(prefix): number for name, number in stats.items() if name.startswith(prefix)}
+
+
+def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
+    counts, ledger = frontier.counts, frontier.link_credit.ledger
+    return {
+        "fetched": counts.fetched,
+        "failed": counts.failed,
+        "excluded": counts.excluded,
+        "requisites": counts.requisites,
+        "waiting": frontier.waiting,
+        "known": counts.known,
+        "hosts": len(frontier.hosts),
+        "demoted": len(frontier.judge.demoted),
+        "silent": frontier.silent,
+        "reserve": ledger.reserve / ledger.total if ledger.total else 0.0,
+        "seen": _seen(frontier),
+    }
+
+
+def _seen(frontier: DiskFrontier) -> dict[str, int]:
+    """Of the URL-seen test: what was asked, and which tier knew."""
+    seen = frontier.seen
+    bloom = seen.bloom
+    return {
+        **seen.figures().counts(),
+        "cached": len(seen.cache),
+        "cache_capacity": seen.cache.capacity,
+        "bloom_bytes": bloom.memory() if isinstance(bloom, ScalableBloom) else 0,
+        "filling": int(seen.is_filling),
+    }
+
+
+def resident() -> int:
+    """Bytes of memory that the process holds; the most it ever held where the system does not say more."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,91 @@
+"""A worker of a cluster in a few hundred bytes of JSON: how it is written, and read again with care.
+
+What another worker has written may be of another version, cut short, or not a worker's at all: whatever is not as it
+should be is left out, and the text of it is shown as the web's is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sitecrawl.plugins.dashboard.figures import Figures
+
+MAX_BYTES: Final = 8_000
+"""What is longer is not a worker's."""
+NUMBERS: Final = (
+    "at", "seconds", "fetched", "in_flight", "waiting", "rate", "byte_rate", "received", "errors", "duplicates",
+    "lost", "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
+    "database", "partitions",
+)  # fmt: skip
+COUNTERS: Final = (
+    "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "rendering",
+    "remote", "browser",
+)  # fmt: skip
+LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
+"""What a worker that is gone has none of."""
+NOTHING: Final[Mapping[str, Any]] = {**dict.fromkeys(LIVE, 0), "browser": {}}
+"""Its figures of that."""
+GONE: Final = frozenset({"ended", "lost"})
+"""States of such a worker."""
+STATES: Final = frozenset({"running", "paused", "stopping", "ended"})
+
+_GREATEST: Final = 1e18
+_NAMES: Final = ("name", "place", "spider")
+_CHARACTERS: Final = 100
+_LINE: Final = 500
+"""Characters of what is said of its last fetches."""
+_COUNTED: Final = 20
+"""Entries of a counter, the greatest."""
+
+Worker = dict[str, Any]
+
+
+def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions: int, last: str) -> Worker:
+    """A worker as others are told of it: as JSON less than `MAX_BYTES`. It has so many `partitions`; `last` says what
+    is fetched there when nothing is left but what is held back.
+    """
+    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "partitions"}
+    counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
+    told = {**numbers, "partitions": partitions, **counters}
+    return {**_short(names), "state": state, "last": last[:_LINE], "figures": told}
+
+
+def read(text: bytes) -> Worker | None:
+    """What another worker has written; None if it cannot be one. All that it may have is there, and of its type."""
+    if len(text) > MAX_BYTES:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or str(found.get("state")) not in STATES:
+        return None
+    given = found.get("figures")
+    if not isinstance(given, dict):
+        return None
+    figures: dict[str, Any] = {name: _number(given.get(name)) for name in NUMBERS}
+    figures |= {name: _counters(given.get(name)) for name in COUNTERS}
+    last = str(found.get("last", ""))[:_LINE]
+    return {**_short(found), "state": found["state"], "last": last, "figures": figures}
+
+
+def _short(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(names.get(name, ""))[:_CHARACTERS] for name in _NAMES}
+
+
+def _greatest(counter: Mapping[Any, float]) -> dict[str, float]:
+    ordered = sorted(counter.items(), key=lambda pair: -pair[1])[:_COUNTED]
+    return {str(name)[:_CHARACTERS]: number for name, number in ordered}
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value < _GREATEST:
+        return value
+    return 0
+
+
+def _counters(value: object) -> dict[str, float]:
+    return _greatest({name: _number(number) for name, number in value.items()}) if isinstance(value, dict) else {}

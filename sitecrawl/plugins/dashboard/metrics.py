@@ -1,0 +1,207 @@
+"""The figures as metrics, and these in Prometheus' text format (version 0.0.4).
+
+Their names keep its conventions, also where others take them: base units as suffixes, `_total` for counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sitecrawl.plugins.dashboard.heartbeat import GONE, Worker
+from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
+
+if TYPE_CHECKING:
+    from sitecrawl.plugins.dashboard.figures import Figures
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_OF_WORKERS: Final = (
+    ("fetched", "fetched_total", "counter", "URLs that a worker has fetched since its start."),
+    ("received", "received_bytes_total", "counter", "Bytes of responses of a worker, as transferred."),
+    ("errors", "errors_total", "counter", "Responses and downloads of a worker that were errors."),
+    ("in_flight", "in_flight_urls", "gauge", "URLs that a worker is fetching."),
+    ("waiting", "waiting_urls", "gauge", "URLs that wait with a worker."),
+    ("partitions", "partitions", "gauge", "Partitions of the crawl that a worker has."),
+    ("memory", "resident_memory_bytes", "gauge", "Memory of a worker's process."),
+)
+"""Figure, name, type and meaning of what there is of each worker of a cluster."""
+
+_TIERS: Final = {
+    "cache": "cache_hits",
+    "recent": "recent_hits",
+    "bloom": "bloom_negatives",
+    "bloom_alone": "bloom_positives",
+    "buffer": "buffer_hits",
+    "disk": "disk_lookups",
+}
+"""Label and figure of the tiers of the URL-seen test: each test is in one of them."""
+
+Values = float | tuple[str, Mapping[Any, float]]
+"""One number, or several with the label that tells them apart."""
+
+
+class Metric(NamedTuple):
+    """One figure, under the name that others know it by."""
+
+    name: str
+    """Without the prefix `sitecrawl_`."""
+    kind: str
+    """`counter` or `gauge`."""
+    about: str
+    values: Values
+
+
+def exposition(
+    figures: Figures,
+    meter: Meter,
+    *,
+    paused: bool,
+    wants: Mapping[str, float],
+    spider: str,
+    workers: Sequence[Worker] = (),
+) -> str:
+    """All metrics of one crawl, labelled with its spider.
+
+    `paused`: by hand. `wants`: seconds for which it has paused by itself, by what it lacks. `workers`: those of a
+    cluster.
+    """
+    lines: list[str] = []
+    for name, kind, about, values in metrics(figures, paused=paused, wants=wants):
+        lines += _head(name, kind, about)
+        if isinstance(values, tuple):
+            label, numbers = values
+            lines += (_sample(name, number, spider, **{label: str(of)}) for of, number in numbers.items())
+        else:
+            lines.append(_sample(name, values, spider))
+    lines += _histogram(meter, spider)
+    if workers:
+        lines += _each(workers, spider)
+    return "\n".join(lines) + "\n"
+
+
+def metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> list[Metric]:
+    """All but the histogram, which is the meter's; see `exposition`."""
+    return [Metric(*metric) for metric in _metrics(f, paused=paused, wants=wants)]
+
+
+def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[tuple[str, str, str, Values], ...]:
+    states = {
+        name: getattr(f, name) for name in ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
+    }
+    seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
+    same = {name: f.content.get(name, 0) for name in ("equal", "near", "links_skipped")}
+    r, tabs = f.remote, {state: f.browser.get(state, 0) for state in ("shown", "waiting")}
+    events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
+    return (
+        ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
+        ("responses_total", "counter", "Responses by status.", ("status", f.statuses)),
+        (
+            "failed_downloads_total",
+            "counter",
+            "Downloads that brought nothing, by what went wrong.",
+            ("reason", f.failures),
+        ),
+        ("refusals_total", "counter", "Answers by which a site said no, by kind.", ("kind", f.refusals)),
+        (
+            "hosts_without_page",
+            "gauge",
+            "Hosts at which the crawl began that have given no page, by why.",
+            ("reason", f.without_page),
+        ),
+        (
+            "distrusted_hosts",
+            "gauge",
+            "Hosts whose certificates do not hold, and that were asked all the same, by what is wrong.",
+            ("fault", f.certificates),
+        ),
+        ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
+        ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
+        (
+            "lost_pages_total",
+            "counter",
+            "Pages that a worker fetched for nothing, as others had them.",
+            f.lost,
+        ),
+        ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),
+        (
+            "hosts",
+            "gauge",
+            "Hosts by state: in memory, and being asked.",
+            ("state", {"live": f.hosts, "active": f.active}),
+        ),
+        ("demoted_units", "gauge", "Sections and hosts that are held back.", f.demoted),
+        ("silent_urls", "gauge", "URLs that wait for hosts that ceased to answer.", f.silent),
+        ("lambda_credit_ratio", "gauge", "The lambda page's share of all credit.", f.reserve),
+        ("seen_lookups_total", "counter", "Answers of the URL-seen test, by the tier that knew.", ("tier", seen)),
+        (
+            "seen_false_positives_total",
+            "counter",
+            "Keys that the Bloom filter wrongly took for seen.",
+            f.seen.get("bloom_false_positives", 0),
+        ),
+        (
+            "seen_disk_reads_total",
+            "counter",
+            "Reads from the database's files, but for those of writing it.",
+            f.seen.get("disk_reads", 0),
+        ),
+        ("seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", f.seen.get("bloom_bytes", 0)),
+        ("compared_pages_total", "counter", "Pages of which others may have the content.", f.content.get("pages", 0)),
+        ("duplicate_pages_total", "counter", "Of these, by what the content-seen test found.", ("found", same)),
+        ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),
+        ("remote_files", "gauge", "WARC files that the store elsewhere has.", r.get("files", 0)),
+        ("remote_waiting_files", "gauge", "Files that the store elsewhere has not confirmed.", r.get("waiting", 0)),
+        ("remote_sent_bytes_total", "counter", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
+        ("remote_failures_total", "counter", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
+        ("rendering_events_total", "counter", "What became of pages in the browser.", ("event", f.rendering)),
+        ("browser_pages", "gauge", "Pages in the browser, and pages that wait for it.", ("state", tabs)),
+        ("browser_memory_bytes", "gauge", "Memory of the browser's processes.", f.browser.get("memory", 0)),
+        ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
+        ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
+        ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),
+        ("resident_memory_bytes", "gauge", "Memory of the process.", f.memory),
+        ("run_seconds_total", "counter", "How long this run has lasted.", f.seconds),
+        ("paused", "gauge", "1 while the crawl is paused by hand.", int(paused)),
+        ("want_seconds", "gauge", "How long the crawl has paused for want of something.", ("want", wants)),
+    )
+
+
+def _each(workers: Sequence[Worker], spider: str) -> Iterator[str]:
+    named = [(one, {"worker": one["place"], "session": one["id"]}) for one in workers]
+    yield from _head(
+        "worker_up", "gauge", "1 while a worker of the cluster is heard, 0 when it is lost or has ended."
+    )
+    for one, labels in named:
+        yield _sample("worker_up", int(one["state"] not in GONE), spider, **labels)
+    for figure, name, kind, about in _OF_WORKERS:
+        yield from _head(f"worker_{name}", kind, about)
+        for one, labels in named:
+            yield _sample(f"worker_{name}", one["figures"][figure], spider, **labels)
+
+
+def _histogram(meter: Meter, spider: str) -> Iterator[str]:
+    name, below = "download_seconds", 0
+    yield from _head(name, "histogram", "How long downloads took.")
+    for bound, count in zip((*map(_number, BUCKETS), "+Inf"), meter.histogram, strict=True):
+        below += count
+        yield _sample(f"{name}_bucket", below, spider, le=bound)
+    yield _sample(f"{name}_sum", meter.seconds, spider)
+    yield _sample(f"{name}_count", below, spider)
+
+
+def _head(name: str, kind: str, about: str) -> tuple[str, str]:
+    return f"# HELP sitecrawl_{name} {about}", f"# TYPE sitecrawl_{name} {kind}"
+
+
+def _sample(name: str, value: float, spider: str, **labels: str) -> str:
+    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in {"spider": spider, **labels}.items())
+    return f"sitecrawl_{name}{{{named}}} {_number(value)}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return repr(value) if isinstance(value, int) else f"{value:.10g}"

@@ -1,0 +1,186 @@
+"""A crawl, watched: a sample a second, and what it was before.
+
+The page shows a list of workers, of which a crawl by itself is one. So pages of several crawlers can be joined.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.privates import is_closing
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import process_name
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.meta import HISTORY
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.left import last_fetches
+from sitecrawl.http import Want
+from sitecrawl.plugins.dashboard.actions import Actions
+from sitecrawl.plugins.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
+from sitecrawl.plugins.dashboard.heartbeat import Worker
+from sitecrawl.plugins.dashboard.meter import Meter
+
+RECENT: Final = 600
+"""Samples of the last minutes that are kept one by one."""
+_STORE_SECONDS: Final = 15.0
+"""Between two times that the history is stored: about 100 kB."""
+
+
+logger = logging.getLogger(__name__)
+
+
+class Monitor(Participant, ABC):
+    """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
+
+    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+        self._runtime = runtime
+        self._actions = actions
+        self.spider = spider
+        self.meter = Meter()
+        self.ending = ""
+        """How the crawl ended, in words; empty while it runs."""
+        self._sampler = Sampler(runtime, self.meter)
+        self._own = self._sampler.take()
+        """This worker's last sample."""
+        runtime.on_finish.append(self.meter.finished)
+        runtime.checkpoints.add(self)
+
+    @property
+    def own(self) -> Figures:
+        """Of this process."""
+        return self._own
+
+    @property
+    def figures(self) -> Figures:
+        """Of the crawl: all processes of it."""
+        return self._own
+
+    def look(self) -> None:
+        """Take a sample that is no point of a history."""
+        self._own = self._sampler.take()
+
+    @abstractmethod
+    def tick(self) -> None: ...
+
+    async def refresh(self) -> None:
+        """Somebody asks, and wants what is known of other workers to be of now."""
+
+    def workers(self) -> Sequence[Worker]:
+        """Those of a cluster; none where there is no other."""
+        return ()
+
+    def prepare(self, batch: Batch) -> None:
+        self._sampler.checkpoint()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """The crawl has ended."""
+
+    @property
+    def state(self) -> str:
+        return "ended" if self.ending else self._actions.state
+
+    def _lacking(self) -> dict[str, Any] | None:
+        """Why this worker pauses by itself, and since when, in Unix seconds; None while it does not."""
+        pause = self._runtime.pause
+        if pause.want is None or self.ending:
+            return None
+        return {"why": pause.why, "since": time.time() - pause.lasts}
+
+    @property
+    def wants(self) -> dict[str, float]:
+        """For how many seconds this worker has paused by itself, by what it lacks."""
+        pause = self._runtime.pause
+        return {want.value: pause.lasts if want is pause.want else 0.0 for want in Want}
+
+    @abstractmethod
+    def sample(self) -> dict[str, Any]:
+        """What changes every second."""
+
+    @abstractmethod
+    def overview(self) -> dict[str, Any]:
+        """All there is to know at first."""
+
+    def _about(self) -> dict[str, Any]:
+        """Of this worker, what does not change every second."""
+        return {
+            "spider": self.spider,
+            "directory": str(self._runtime.path),
+            "resumed": self._runtime.directory.resumed,
+            "ending": self.ending,
+            "order": self._runtime.crawler.settings.get("SITECRAWL_ORDER", ""),
+        }
+
+
+class LocalMonitor(Monitor):
+    """Of a crawl by one process, whose history is stored now and then."""
+
+    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+        self._history = _history(runtime)
+        self._before = self._history.last()
+        """Totals of the runs before this one."""
+        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT)
+        self._stored = 0.0
+        super().__init__(runtime, actions, spider=spider)
+
+    def tick(self) -> None:
+        self.look()
+        point = self.figures.point(self._before)
+        self._history.add(self.figures.at, point)
+        self._recent.append({"t": self.figures.at, **point})
+
+    def prepare(self, batch: Batch) -> None:
+        """Never fails for a figure that cannot be had."""
+        try:
+            super().prepare(batch)
+            self._store(batch)
+        except Exception:
+            logger.exception("The crawl's history cannot be kept")
+
+    def _store(self, batch: Batch) -> None:
+        closing = is_closing(self._runtime.crawler)
+        if closing:
+            self.tick()
+        if closing or time.monotonic() >= self._stored + _STORE_SECONDS:
+            self._stored = time.monotonic()
+            batch.put("meta", HISTORY, self._history.pack())
+
+    async def close(self) -> None:
+        """The last checkpoint had all that is to be kept."""
+
+    def sample(self) -> dict[str, Any]:
+        return {"workers": [self._worker()]}
+
+    def _worker(self) -> dict[str, Any]:
+        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
+        told = {"last": "" if last is None else str(last), "lacking": self._lacking()}
+        return {"id": process_name(), "state": self.state, "figures": asdict(self.figures), **told}
+
+    def overview(self) -> dict[str, Any]:
+        worker = {
+            **self._about(),
+            **self._worker(),
+            "totals_before": {name: value for name, value in self._before.items() if name in TOTALS},
+            "history": self._history.series(),
+            "recent": {name: [point.get(name) for point in self._recent] for name in ("t", *COLUMNS)},
+        }
+        return {"workers": [worker]}
+
+
+def _history(runtime: Runtime) -> History:
+    """What is stored; a new one if that is of no use. The crawl does not depend on it."""
+    stored = runtime.database.get("meta", HISTORY)
+    if stored is not None:
+        try:
+            return History.unpack(stored, COLUMNS)
+        except StorageError as error:
+            logger.error("The crawl's history begins anew: %s", error)
+    return History(COLUMNS)

@@ -1,0 +1,310 @@
+"""The tables of the page: hosts, sections, pages, sitemaps, errors. One page of rows at a time, searched and sorted.
+
+Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.refusals import summed_up
+from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.held import HeldSets, unit_of
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.popular import Popular
+from sitecrawl.plugins.dashboard.scan import scan
+from sitecrawl.sitemap.printing import facts
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.sitemap.store import SitemapStore
+
+MAX_ROWS: Final = 100
+"""Rows of one answer."""
+_ROWS: Final = 25
+MAX_OFFSET: Final = 10_000
+MAX_SEARCH: Final = 200
+
+Row = dict[str, Any]
+
+Fields = Mapping[str, str]
+"""Of the URL that asks for a table."""
+Table = Callable[[Fields], Coroutine[Any, Any, Row]]
+"""Gives the rows that are asked for. Raises `OptionError` for what is not there."""
+LiveUnit = tuple[Host, Section | None]
+"""A host in memory, or one of its sections."""
+Item = TypeVar("Item")
+Shown = TypeVar("Shown")
+
+_HOST_SORTS: Final[dict[str, Callable[[Host], Any]]] = {
+    "waiting": lambda host: host.queued,
+    "known": lambda host: host.known,
+    "fetched": lambda host: host.fetched,
+    "good": lambda host: host.good,
+    "failures": lambda host: host.failures,
+    "next": lambda host: -host.free_at,
+}
+_SECTION_SORTS: Final[dict[str, Callable[[LiveUnit], Any]]] = {
+    "waiting": lambda unit: (unit[1] or unit[0]).queued,
+    "known": lambda unit: (unit[1] or unit[0]).known,
+    "fetched": lambda unit: (unit[1] or unit[0]).fetched,
+    "good": lambda unit: (unit[1] or unit[0]).good,
+    "novelty": lambda unit: (unit[1] or unit[0]).trap.novelty,
+}
+_SITEMAP_SORTS: Final[dict[str, Callable[[SitemapRecord], Any]]] = {
+    "new": lambda record: (record.state == SitemapState.VALID, record.new),
+    "entries": lambda record: (record.state == SitemapState.VALID, record.entries),
+}
+_SITEMAPS_SHOWN: Final = frozenset({SitemapState.VALID, SitemapState.OPEN})
+_SITEMAP_FIELDS: Final = (
+    "url", "state", "form", "how", "entries", "new", "judged", "good", "spam_share", "trust", "visits",
+    "next_visit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which rows are wanted."""
+
+    search: str = ""
+    """A part of the host's name, or of the section's."""
+    sort: str = "waiting"
+    offset: int = 0
+    limit: int = _ROWS
+    demoted: bool = False
+    """Only what is held back."""
+
+    @classmethod
+    def read(cls, fields: Fields, *, max_offset: int = MAX_OFFSET, max_rows: int = MAX_ROWS) -> Query:
+        """The query in the fields of a URL. Raises `OptionError`."""
+        try:
+            offset, limit = int(fields.get("offset", 0)), int(fields.get("limit", _ROWS))
+        except ValueError:
+            raise OptionError("offset and limit are whole numbers") from None
+        if not (0 <= offset <= max_offset and 1 <= limit <= max_rows):
+            raise OptionError(f"offset goes up to {max_offset:,}, limit from 1 to {max_rows}: search for the rest")
+        search = fields.get("q", "").strip().lower()
+        if len(search) > MAX_SEARCH:
+            raise OptionError(f"A search may have {MAX_SEARCH} characters")
+        return cls(search, fields.get("sort", "waiting"), offset, limit, fields.get("demoted", "") == "1")
+
+
+class Tables:
+    """See the module. `frontier` gives that of now: a worker's is another one when partitions have come or gone.
+
+    `max_rows`: rows of one answer.
+    """
+
+    def __init__(
+        self,
+        frontier: Callable[[], DiskFrontier],
+        politeness: PolitenessOptions,
+        meter: Meter,
+        popular: Popular,
+        sitemaps: Callable[[], SitemapStore | None],
+        *,
+        held: HeldSets,
+        refusals: RefusalTotals,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        self._frontier_now = frontier
+        self._max_rows = max_rows
+        self._held = held
+        self._refusals = refusals
+        self._politeness = politeness
+        self._meter = meter
+        self._popular = popular
+        self._sitemap_store = sitemaps
+        self.named: dict[str, Table] = {
+            "hosts": self._hosts,
+            "host": self._host,
+            "sections": self._sections,
+            "pages": self._pages,
+            "sitemaps": self._sitemaps,
+            "errors": self._errors,
+        }
+
+    @property
+    def _frontier(self) -> DiskFrontier:
+        return self._frontier_now()
+
+    def _query(self, fields: Fields) -> Query:
+        return Query.read(fields, max_rows=self._max_rows)
+
+    # Hosts
+
+    async def _hosts(self, fields: Fields) -> Row:
+        """Hosts that match, those that are held back among them."""
+        query = self._query(fields)
+
+        def rows_of(host: Host) -> Iterator[Host]:
+            if (
+                (host.queued or host.active)
+                and query.search in host.name
+                and (host.trap.demoted or not query.demoted)
+            ):
+                yield host
+
+        found = await _shown(query, self._frontier.hosts.live(), rows_of, _HOST_SORTS, self._host_row)
+        if query.search and not found["total"] and (host := self._frontier.hosts.find(query.search)) is not None:
+            found |= {"rows": [self._host_row(host)], "total": 1}
+        return found
+
+    def _host_row(self, host: Host) -> Row:
+        wait = max(0.0, host.free_at - time.monotonic())
+        return {
+            "host": host.name,
+            "waiting": host.queued,
+            "known": host.known,
+            "fetched": host.fetched,
+            "good": host.good,
+            "sections": len(host.sections),
+            "active": host.active,
+            "state": self._state(host, wait),
+            "next": round(wait, 3) if host.queued else None,
+            "failures": host.failures,
+            "crawl_delay": host.crawl_delay,
+            "ip": host.ip,
+            "trust": self._frontier.link_credit.graph.trust(host.key),
+            "demoted": host.trap.demoted,
+            **_hold(host),
+            "reason": explain(host, self._fetches),
+            "said_no": summed_up(self._refusals.of(host.name)),
+        }
+
+    def _state(self, host: Host, wait: float) -> str:
+        if host.trap.demoted:
+            return "blocked" if host.trap.reason == Reason.BLOCKED else "held back"
+        if host.active:
+            return "asking"
+        if not host.queued:
+            return "done"
+        if host.is_dead(self._politeness):
+            return "silent" if host.fetched else "dead"
+        if host.failures:
+            return "failing"
+        return "resting" if wait else "ready"
+
+    async def _host(self, fields: Fields) -> Row:
+        """One host and its sections."""
+        name = fields.get("name", "")
+        host = self._frontier.hosts.find(name)
+        if host is None:
+            raise OptionError(f"The crawl knows no host {name!r}")
+        sections = sorted(host.sections.values(), key=lambda section: section.queued, reverse=True)
+        return {"host": self._host_row(host), "sections": [self._section_row((host, one)) for one in sections]}
+
+    # Sections
+
+    async def _sections(self, fields: Fields) -> Row:
+        """Sections that match; with `demoted` whole hosts that are held back, too."""
+        query = self._query(fields)
+
+        def matching(units: Iterable[LiveUnit]) -> Iterator[LiveUnit]:
+            for host, section in units:
+                if query.search in host.name + (section.shape.lower() if section else ""):
+                    yield host, section
+
+        def waiting(host: Host) -> Iterator[LiveUnit]:
+            return matching((host, section) for section in host.sections.values() if section.queued)
+
+        if query.demoted:
+            held = self._frontier.judge.demoted.values()
+            return await _shown(query, held, lambda unit: matching([unit]), _SECTION_SORTS, self._held_row)
+        return await _shown(query, self._frontier.hosts.live(), waiting, _SECTION_SORTS, self._section_row)
+
+    def _section_row(self, unit: LiveUnit) -> Row:
+        host, section = unit
+        return {**unit_of(host, section or host, self._fetches)._asdict(), **_hold(section or host)}
+
+    def _held_row(self, unit: LiveUnit) -> Row:
+        """With samples, as of the last checkpoint."""
+        host, section = unit
+        held = self._held.read(host, section, self._fetches)
+        samples = [one._asdict() for one in held.fetched_urls]
+        return {**held._asdict(), "fetched_urls": samples, **_hold(section or host)}
+
+    @property
+    def _fetches(self) -> int:
+        return self._frontier.judge.fetches
+
+    # The others
+
+    async def _pages(self, _: Fields) -> Row:
+        """Importance is a share of what all pages here have been `spent`."""
+        rows = [page._asdict() for page in self._popular.top(MAX_ROWS)]
+        spent = self._frontier.link_credit.ledger.spent
+        return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds, "spent": spent}
+
+    async def _sitemaps(self, fields: Fields) -> Row:
+        """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""
+        query, store = self._query({"sort": "new", **fields}), self._sitemap_store()
+
+        def rows_of(record: SitemapRecord) -> Iterator[SitemapRecord]:
+            is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN
+            if is_one and query.search in record.url.lower():
+                yield record
+
+        records = () if store is None else (record for _, record in store.items())
+        found = await _shown(query, records, rows_of, _SITEMAP_SORTS, _sitemap_row)
+        return {**found, "gathers": store is not None}
+
+    async def _errors(self, _: Fields) -> Row:
+        return error_rows(self._meter, self._frontier.urls)
+
+
+async def _shown(
+    query: Query,
+    items: Iterable[Item],
+    rows_of: Callable[[Item], Iterable[Shown]],
+    sorts: Mapping[str, Callable[[Shown], Any]],
+    row_of: Callable[[Shown], Row],
+) -> Row:
+    """What `query` asks for of `items`: most are only sorted, and never shown."""
+    if query.sort not in sorts:
+        raise OptionError(f"There is no order {query.sort!r}: choose one of {', '.join(sorts)}")
+    found = await scan(list(items), rows_of, key=sorts[query.sort], keep=query.offset + query.limit)
+    rows = [row_of(one) for one in found.rows[query.offset :]]
+    return {"rows": rows, "total": found.total, "offset": query.offset, "cost": found.seconds}
+
+
+class Urls(Protocol):
+    """What is known of URLs, by their fingerprints."""
+
+    def get_many(self, keys: Sequence[bytes], /) -> Mapping[bytes, UrlRecord | None]: ...
+
+
+def error_rows(meter: Meter, urls: Urls) -> Row:
+    """Kinds of error with their last examples, the most frequent first."""
+    ordered = sorted(meter.errors.items(), key=lambda pair: -pair[1].count)
+    keys = {example.referrer for _, error in ordered for example in error.examples}
+    records = urls.get_many(list(keys))
+    rows = []
+    for kind, error in ordered:
+        examples = [
+            {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
+            for e in reversed(error.examples)
+        ]
+        rows.append({"kind": kind, "count": error.count, "examples": examples})
+    return {"rows": rows, "total": len(rows)}
+
+
+def _hold(unit: Host | Section) -> Row:
+    return {
+        "blocked": unit.trap.demoted and unit.trap.reason == Reason.BLOCKED,
+        "vouched": unit.trap.reason == Reason.VOUCHED,
+        "since": unit.trap.since if unit.trap.demoted else None,
+    }
+
+
+def _sitemap_row(record: SitemapRecord) -> Row:
+    found = facts(record)
+    return {name: found[name] for name in _SITEMAP_FIELDS}

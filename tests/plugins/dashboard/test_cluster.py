@@ -1,0 +1,520 @@
+"""The dashboard of a cluster: all workers on the page of any of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import Watched, chromium
+from crawling import scrapy
+from fleet import Worker, fleet, stored, urls_of, web_of
+from localweb import LocalWeb, linked
+from maze import GOOD, with_maze
+from playwright.sync_api import Browser, expect
+from ports import held_port
+from prometheus_client.parser import text_string_to_metric_families
+from redis_servers import Server, server
+from syntheticweb import Web
+from waiting import PATIENCE, until
+
+from sitecrawl.plugins.dashboard.heartbeat import MAX_BYTES, NUMBERS, read
+
+ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(40) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def workers(redis: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
+    """Two that stay, with nothing to do."""
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "watched", "SITECRAWL_CLUSTER_WATCH": True}
+    with fleet(tmp_path_factory.mktemp("fleet"), 2, "", redis.url, **settings) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Web]:
+    """Another web, with a page on each host."""
+    with web_of(12) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def busy(workers: list[Worker], web: Web) -> list[Worker]:
+    """The same two, which have fetched all pages of the web."""
+    page = Page(workers[0])
+    page.act("seed", {"urls": " ".join(web.seeds)})
+    until(lambda: page.crawl()["fetched"] >= web.pages and not page.crawl()["waiting"], "all pages are fetched")
+    return workers
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def confirm(page: Any, name: str) -> None:
+    """Answer the question that the page asks."""
+    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("#ask")).to_be_hidden()
+
+
+@contextmanager
+def babbling(client: Any, text: str) -> Iterator[None]:
+    """A worker that is called `text`, fails with `text`, and answers `text` to whatever is asked."""
+    board = "sitecrawl:{watched.0}:"
+    figures = {"fetched": 12_345, "failures": {text: 3}}
+    entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
+    row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "url", "form", "how", "kind", "waiting"), text)
+    examples = [{"url": text, "at": 1, "referrer": text}]
+    rows = [row | {"importance": 1.0, "examples": examples, "fetched_urls": examples, "waiting_urls": [text]}]
+    answer = json.dumps({"rows": rows, "total": 1, "spent": 1e20, "gathers": True})
+    over = Event()
+
+    def babble() -> None:
+        while not over.wait(0.02):
+            for question in client.zrange(f"{board}asked", 0, -1):
+                client.hset(f"{board}answers:{json.loads(question)[0]}", text, answer)
+
+    thread = Thread(target=babble)
+    client.hset(f"{board}told", text, entry)
+    client.zadd(f"{board}heard", {text: time.time() * 1000 + 600_000})
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        client.hdel(f"{board}told", text)
+        client.zrem(f"{board}heard", text)
+
+
+class Page:
+    """A plain HTTP client of a worker's page."""
+
+    def __init__(self, worker: Worker) -> None:
+        found = until(lambda: ADDRESS.search(worker.log), "the address of the page")
+        self.address = found[1]
+        self._url = urlsplit(self.address)
+
+    def ask(self, path: str, body: object = None) -> tuple[int, Any]:
+        status, answer = self.raw(path, body)
+        return status, json.loads(answer)
+
+    def raw(self, path: str, body: object = None) -> tuple[int, bytes]:
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=PATIENCE)
+        try:
+            data = None if body is None else json.dumps(body)
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request("GET" if body is None else "POST", self._url.path + path, data, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def table(self, path: str) -> dict[str, Any]:
+        status, answer = self.ask(path)
+        assert status == 200, answer
+        found: dict[str, Any] = answer
+        return found
+
+    def act(self, name: str, fields: dict[str, str]) -> str:
+        status, answer = self.ask(f"act/{name}", fields)
+        assert status == 200, answer
+        return str(answer["done"])
+
+    def crawl(self) -> dict[str, Any]:
+        """The counts of the crawl."""
+        found: dict[str, Any] = self.ask("overview")[1]["crawl"]
+        return found
+
+    def workers(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.ask("overview")[1]["workers"]
+        return found
+
+    def events(self) -> Iterator[tuple[str, Any]]:
+        """What the stream says, to its end."""
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=PATIENCE)
+        try:
+            connection.request("GET", self._url.path + "stream")
+            name = ""
+            for line in connection.getresponse():
+                kind, _, value = line.decode().strip().partition(": ")
+                if kind == "event":
+                    name = value
+                elif kind == "data":
+                    yield name, json.loads(value)
+        finally:
+            connection.close()
+
+
+def stat(worker: Worker, name: str) -> int:
+    return int(re.findall(rf"'{re.escape(name)}': (\d+)", worker.log)[-1])
+
+
+@pytest.mark.usefixtures("workers")  # they start meanwhile
+def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> None:
+    """The stream of one lists both; when they have ended, what it has added up is what their statistics say."""
+    settings = {"DOWNLOAD_DELAY": 0.4, "SITECRAWL_CLUSTER_CRAWL": "totals"}
+    with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
+        events = list(Page(workers[0]).events())
+        assert [worker.wait() for worker in workers] == [0, 0]
+    name, last = events[-1]
+    assert name == "ended"
+    assert [one["state"] for one in last["workers"]] == ["ended", "ended"]
+    assert len({one["id"] for one in last["workers"]}) == 2
+    figures = [one["figures"] for one in last["workers"]]
+    assert sum(one["fetched"] for one in figures) == web.pages == last["crawl"]["fetched"]
+    assert last["crawl"]["waiting"] == 0
+    received = sum(stat(worker, "downloader/response_bytes") for worker in workers)
+    assert sum(one["received"] for one in figures) == received
+
+
+@pytest.mark.deep
+def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
+    """A worker that was killed before it told the others of a change tells them when it is there again."""
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "changed", "SITECRAWL_CLUSTER_WATCH": True}
+    with fleet(tmp_path, 1, "", redis.url, **settings) as (first,):
+        Page(first).act("set", {"option": "delay", "host": "a.example", "value": "7"})
+        first.kill()
+        with redis.client() as client:
+            for key in client.scan_iter("*{changed.*scope"):
+                client.delete(key)  # it has not come so far, or as if it had not
+        first.start()
+        with fleet(tmp_path / "more", 1, "", redis.url, **settings) as (second,):
+            page = Page(second)
+            until(lambda: page.table("terms?host=a.example")["values"]["delay"] == 7, "the other has heard of it")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("said", "now"), [(10, 30), (100, 12)])
+def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: int, now: int) -> None:
+    """It holds for both workers as soon as it is said to one: they fetch as many."""
+    settings = {
+        "SITECRAWL_CLUSTER_CRAWL": f"limit{said}",
+        "SITECRAWL_CLUSTER_WATCH": True,
+        "SITECRAWL_MAX_PAGES": said,
+    }
+    with fleet(tmp_path, 2, "", redis.url, **settings) as workers:
+        one, two = (Page(worker) for worker in workers)
+        one.act("pause", {})
+        until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
+        one.act("seed", {"urls": " ".join(web.seeds)})
+        one.act("set", {"option": "max_pages", "host": "", "value": str(now)})
+        until(lambda: two.table("terms?host=")["values"]["max_pages"] == now, "the other works under it")
+        until(lambda: two.table("changes")["total"] == 1, "the other has recorded it")
+        two.act("resume", {})
+        assert [worker.wait() for worker in workers] == [0, 0]
+        assert stored(workers).total() == now
+
+
+@pytest.mark.deep
+def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
+    """What one worker is told of scope holds on all, for seeds of before and after, narrower and wider again."""
+    pages = {"/a/": linked("/a/0", "/b/0")}
+    settings = {
+        "SITECRAWL_CLUSTER_CRAWL": "scope", "SITECRAWL_CLUSTER_WATCH": True, "ROBOTSTXT_OBEY": False,
+        "DOWNLOAD_DELAY": 1000,
+    }  # fmt: skip
+    with ExitStack() as stack:
+        webs = [stack.enter_context(LocalWeb(pages, address=f"127.0.0.{n}")) for n in range(2, 6)]
+        workers = stack.enter_context(fleet(tmp_path, 2, "", redis.url, **settings))
+        one, two = (Page(worker) for worker in workers)
+        one.act("seed", {"urls": " ".join(f"{web.root}/a/" for web in webs[:3])})
+        until(lambda: one.crawl()["waiting"] == 6, "all links")
+        two.act("set", {"option": "scope", "host": "", "value": "prefix"})
+        until(lambda: one.table("terms?host=")["values"]["scope"] == "prefix", "the other has heard of it")
+        one.act("seed", {"urls": f"{webs[3].root}/a/"})
+        until(lambda: "/a/" in webs[3].paths(), "the last seed")
+        one.act("set", {"option": "delay", "host": "", "value": "0"})
+        until(lambda: one.crawl()["fetched"] == 8 and not one.crawl()["waiting"], "all that is in scope")
+        assert [sorted(web.paths()) for web in webs] == [["/a/", "/a/0"]] * 4
+        one.act("set", {"option": "scope", "host": "", "value": "site"})
+        until(lambda: one.crawl()["fetched"] == 11, "what was set aside")
+    assert [sorted(web.paths())[2:] for web in webs] == [["/b/0"]] * 3 + [[]]
+
+
+WELL_SAMPLED = 10 * GOOD
+"""Pages of the maze: more than its budget, which is less than that beside so few good pages, and fewer than are
+sampled when nothing else is left."""
+
+
+@pytest.mark.deep
+def test_last_fetches(redis: Server, tmp_path: Path) -> None:
+    """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
+    goes_on = Event()
+
+    def pages(path: str, host: str) -> str | None:
+        if sum(one.startswith("/maze/") for one in served.paths()) > WELL_SAMPLED:
+            goes_on.wait(PATIENCE)
+        return with_maze(path, host)
+
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "maze", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    with LocalWeb(pages) as served, fleet(tmp_path, 2, served.root, redis.url, **settings) as workers:
+        told = [Page(worker) for worker in workers]
+        for page in told:
+            until(lambda page=page: "sampling 1 set" in page.workers()[0]["last"], "it says what is sampled")  # type: ignore[misc]
+        goes_on.set()
+        assert [worker.wait() for worker in workers] == [5, 5], "both leave the maze"
+
+
+@pytest.mark.deep
+def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:
+    """All workers ask theirs again when it is said in the directory of one."""
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "dead", "SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_FAILURE_DELAY": 0.05}
+    with ExitStack() as stack:
+        ports = [stack.enter_context(held_port()) for _ in range(4)]
+        seeds = ",".join(f"http://127.0.0.1:{port}/" for port in ports)
+        workers = stack.enter_context(fleet(tmp_path, 2, seeds, redis.url, **settings))
+        page = Page(workers[0])
+        until(lambda: page.crawl()["failed"] == len(ports), "all are given up")
+        for port in ports:
+            stack.enter_context(LocalWeb({"/": "here"}, port=port))
+        said = scrapy("frontier", "-d", str(workers[1].folder / "job"), "--retry-given-up")
+        assert "are asked again" in said.stdout, said.stderr
+        until(lambda: page.crawl()["fetched"] == len(ports), "all have been asked again")
+
+
+class TestWatched:
+    def test_acts_are_for_all(self, workers: list[Worker]) -> None:
+        """What the page of one is asked for is done by both; what a cluster cannot do is said."""
+        one, two = (Page(worker) for worker in workers)
+        until(lambda: len(one.workers()) == 2, "both workers on the page")
+        for action, state in (("pause", "paused"), ("resume", "running")):
+            status, told = one.ask(f"act/{action}", {})
+            assert status == 200
+            assert "All workers" in told["done"]
+            until(
+                lambda state=state: [found["state"] for found in two.workers()] == [state] * 2,  # type: ignore[misc]
+                f"both workers are {state}",
+            )
+
+    def test_tables_and_acts_are_of_all(self, workers: list[Worker], other: Web) -> None:
+        """Seeds that are given to one are fetched by both; the page of either lists what both have, and blocks and
+        sets free what the other has.
+        """
+        one, two = pages = [Page(worker) for worker in workers]
+        one.act("pause", {})
+        until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
+        done = one.act("seed", {"urls": " ".join(other.seeds)})
+        assert re.search(r"\d+ (seeds added|sent to other workers)", done)  # it may have none of the sites yet
+        until(lambda: one.table("hosts?limit=100")["total"] == other.hosts, "all hosts in the table")
+        until(lambda: all(found["figures"]["waiting"] > 0 for found in one.workers()), "both say that they have work")
+        for page in pages:
+            rows = page.table("hosts?limit=100&sort=known")["rows"]
+            assert {row["host"] for row in rows} == {urlsplit(url).netloc for url in other.seeds}
+            for row in rows[0], rows[-1]:
+                assert page.table(f"host?name={row['host']}")["host"]["host"] == row["host"]
+        assert {row["host"] for row in one.table("sections?limit=100")["rows"]} == {row["host"] for row in rows}
+        assert one.table("hosts?limit=3&offset=3")["rows"] == one.table("hosts?limit=6")["rows"][3:]
+        assert one.ask("hosts?sort=none")[0] == 400
+        assert one.ask("host?name=none.example") == (400, {"error": "The crawl knows no host 'none.example'"})
+
+        names = [row["host"] for row in rows]
+        for name in names:
+            assert "hears of it" in one.act("block", {"host": name})
+        for page in pages:
+            until(lambda page=page: page.table("sections?demoted=1")["total"] == len(names), "all are held back")  # type: ignore[misc]
+            assert {row["reason"][:16] for row in page.table("hosts?demoted=1")["rows"]} == {"blocked by hand "}
+        until(lambda: one.crawl()["demoted"] == len(names), "all are counted")
+        for name in names:
+            two.act("release", {"host": name})
+        until(lambda: not one.table("sections?demoted=1")["total"], "nothing is held back")
+        two.act("resume", {})
+        until(lambda: not one.crawl()["waiting"], "all pages are fetched")
+
+    def test_changes_reach_all(self, workers: list[Worker]) -> None:
+        """What is changed on the page of one holds on the other, where the later of two changes counts."""
+        one, two = (Page(worker) for worker in workers)
+        assert "All workers hear of it" in one.act("set", {"option": "delay", "host": "a.example", "value": "2"})
+        until(lambda: two.table("terms?host=a.example")["values"]["delay"] == 2, "the other has heard of it")
+        two.act("set", {"option": "delay", "host": "a.example", "value": "0"})
+        until(lambda: one.table("terms?host=a.example")["values"]["delay"] == 0, "the first has heard of it")
+        assert [page.table("changes")["total"] for page in (one, two)] == [2, 2]
+
+    def test_pages_of_all(self, busy: list[Worker], web: Web) -> None:
+        """The most important pages of the crawl, soon the same on both pages: shares of all credit."""
+        pages = [Page(worker) for worker in busy]
+
+        def shown() -> list[dict[str, float] | None]:
+            return [all_of(page.table("pages")["rows"], web) for page in pages]
+
+        until(lambda: None not in (both := shown()) and both[0] == pytest.approx(both[1]), "all pages on both")
+
+    def test_a_worker_that_does_not_answer(self, workers: list[Worker]) -> None:
+        """It is left out, and named; when it answers again it is there again."""
+        page = Page(workers[0])
+        workers[1].send(signal.SIGSTOP)
+        try:
+            (missing,) = until(lambda: page.table("sitemaps")["missing"], "a table without the other worker")
+        finally:
+            workers[1].send(signal.SIGCONT)
+        assert missing.endswith(f"-{workers[1].process.pid})")
+        until(lambda: page.table("sitemaps") == {**page.table("sitemaps"), "missing": []}, "a table of both")
+
+    def test_metrics(self, busy: list[Worker]) -> None:
+        """A worker's page has all metrics: the counts of the crawl, and each worker's own."""
+
+        def told() -> dict[str, Any]:
+            status, text = Page(busy[0]).raw("metrics")
+            assert status == 200
+            return {family.name: family for family in text_string_to_metric_families(text.decode())}
+
+        found = until(lambda: all_in(told()), "both workers with all that they have fetched")
+        tiers = {sample.labels["tier"] for sample in found["sitecrawl_seen_lookups"].samples}
+        assert tiers == {"cache", "recent", "bloom", "bloom_alone", "buffer", "disk"}
+        assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
+
+    @pytest.mark.deep
+    def test_in_a_browser(self, busy: list[Worker], web: Web, browser: Browser) -> None:
+        """A host is found, blocked, and set free, whoever has it; the tables are those of one process."""
+        page = browser.new_page()
+        watched = Watched(page)
+        page.goto(f"{Page(busy[0]).address}#hosts")
+        name = urlsplit(web.url(0)).netloc
+        page.fill("input[type=search]", name)
+        page.get_by_role("button", name=f"Block {name}", exact=True).click()
+        confirm(page, "Block")
+        page.click("#tab-held")
+        expect(page.locator("#panel")).to_contain_text("blocked by hand")
+        page.get_by_role("button", name=f"Set free {name}", exact=True).click()
+        confirm(page, "Set free")
+        expect(page.locator("#panel")).to_contain_text("Nothing is held back")
+        for tab in ("pages", "sitemaps", "errors", "engine", "workers"):
+            page.click(f"#tab-{tab}")
+            page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
+        page.click("#seed")
+        page.fill("#seeds", web.url(0))
+        confirm(page, "Add")
+        assert watched.wrong == []
+
+    @pytest.mark.deep
+    def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
+        """Whatever stands on the board, or is answered, is shown as text."""
+        text, one = '<img src=x onerror="window.owned=1">', Page(workers[0])
+
+        def all_fetched() -> int:
+            """A worker that loses a partition for a while may have fetched a page once more."""
+            return sum(worker["figures"]["fetched"] for worker in one.workers())
+
+        with redis.client() as client, babbling(client, text):
+            page = browser.new_page()
+            page.goto(one.address)
+            expect(page.locator("tbody tr")).to_have_count(4)
+            expect(page.locator("tbody")).to_contain_text(text)
+            until(lambda: f"{all_fetched():,}" in page.locator("tbody tr").last.inner_text(), "the sum of all three")
+            expect(page.locator("#note")).to_contain_text("all workers of a cluster")
+            expect(page.locator("#seed")).to_be_enabled()
+            for tab in ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine"):
+                page.click(f"#tab-{tab}")
+                expect(page.locator("#panel")).to_contain_text(text)
+                assert page.evaluate("window.owned") is None
+                assert page.locator("#panel img").count() == 0
+
+    @pytest.mark.deep
+    def test_lost_worker(self, workers: list[Worker], redis: Server) -> None:
+        """A worker that was killed is shown as lost, with nothing in use; what is no worker's is not shown."""
+        page = Page(workers[0])
+        with redis.client() as client:
+            until(lambda: [one["state"] for one in page.workers()] == ["running"] * 2, "a word of each worker")
+            (told,) = client.keys("*{watched.0}:told")
+            client.hset(told, "stranger", "<b>no JSON")
+            client.zadd(told.replace(b"told", b"heard"), {"stranger": time.time() * 1000})
+        workers[1].kill()
+        until(lambda: [one["state"] for one in page.workers()] == ["running", "lost"], "one worker is lost")
+        lost = page.workers()[1]
+        assert lost["age"] >= 6
+        assert lost["figures"]["memory"] == 0
+        workers[1].start()
+        until(lambda: [one["state"] for one in page.workers()].count("running") == 2, "the worker is back")
+
+    def test_stop(self, workers: list[Worker], redis: Server) -> None:
+        """Stop ends whoever is there; whoever starts again afterwards goes on."""
+        assert Page(workers[0]).ask("act/stop", {})[0] == 200
+        assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+        started = len(ADDRESS.findall(workers[1].log))
+        with redis.client() as client:
+            _, before = last_word(client)
+            workers[1].start()
+            until(lambda: last_word(client)[1] > before, "a word of the worker, which is answered with the wish")
+            _, first = last_word(client)
+            until(lambda: last_word(client)[1] > first, "a word of the worker after the answer")
+            assert last_word(client)[0]["state"] == "running"
+        assert len(ADDRESS.findall(workers[1].log)) == started + 1
+        assert workers[1].process.poll() is None
+        workers[1].send(signal.SIGTERM)
+        assert workers[1].wait(PATIENCE) == 0
+
+
+def all_of(rows: list[dict[str, Any]], web: Web) -> dict[str, float] | None:
+    """The importance of each page, if all are among the rows, and share all credit."""
+    found = {row["url"]: row["importance"] for row in rows}
+    return found if found.keys() >= urls_of(web) and sum(found.values()) == pytest.approx(1) else None
+
+
+def all_in(found: dict[str, Any]) -> dict[str, Any] | None:
+    """`found`, if the workers have fetched together what the crawl has, and have all partitions."""
+    (crawl,) = (one.value for one in found["sitecrawl_urls"].samples if one.labels["state"] == "fetched")
+    fetched, partitions = (
+        sum(one.value for one in found[f"sitecrawl_worker_{name}"].samples) for name in ("fetched", "partitions")
+    )
+    return found if (fetched, partitions) == (crawl, 4) else None
+
+
+def last_word(client: Any) -> tuple[dict[str, Any], float]:
+    """What was last told of a worker, by any of them, and when."""
+    ((session, at),) = client.zrange("sitecrawl:{watched.0}:heard", -1, -1, withscores=True)
+    return json.loads(client.hget("sitecrawl:{watched.0}:told", session) or b""), at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"null",
+        b"[" * 5_000,
+        b'{"state": "running"}',
+        b'{"state": "<b>", "figures": {}}',
+        b'{"state": "running", "figures": []}',
+        b'{"state": ["running"], "figures": {}}',
+        b'{"state": "running", "figures": {}, "name": "' + b"x" * MAX_BYTES + b'"}',
+    ],
+)
+def test_no_worker(text: bytes) -> None:
+    """What cannot be a worker's is none."""
+    assert read(text) is None
+
+
+def test_worker_with_wrong_figures() -> None:
+    """What is not as it should be counts for nothing; names are text, and short."""
+    figures = (
+        '{"rate": "many", "cpu": NaN, "memory": -1, "fetched": 7, "good": 1e400, "statuses": {"a": [], "404": 2}}'
+    )
+    worker = read(f'{{"state": "running", "name": ["{"n" * 200}"], "figures": {figures}}}'.encode())
+    assert worker is not None
+    assert len(worker["name"]) == 100
+    assert worker["figures"]["statuses"] == {"404": 2, "a": 0}
+    assert {name: worker["figures"][name] for name in NUMBERS} == {**dict.fromkeys(NUMBERS, 0), "fetched": 7}
