@@ -32,6 +32,10 @@ class NothingYet(StorageError):
     """A crawl that has not come as far as its first entry."""
 
 
+class EarlierCrawlMissing(StorageError):
+    """The directory of another crawl that has bodies of this one is not there."""
+
+
 class CrawlDirectoryInUse(StorageError):
     """Another process has this crawl's directory open."""
 

@@ -249,7 +249,7 @@ def _mend_pages(directory: Path, database: Database, manifest: Manifest) -> None
     state = PageStoreState.of(directory, database, manifest.fingerprint_key)
     position = state.position
     changes = Changes(database, dry=False)
-    if any(check_store(state, [], quick=False)):
+    if any(problem.repairable for problem in check_store(state, [], quick=False)):
         whole = replace(state, position=position or Position())
         position = rebuild(whole, referrer=Known(database, fingerprints).referrer)
     if position is None:

@@ -30,7 +30,8 @@ from sitecrawl.page.items import Exchange, PageItem, Sent
 from sitecrawl.page.links import PageOptions, read_page, unread_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
-from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
+from sitecrawl.pagestore.earlier import EarlierCrawls
+from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
@@ -59,8 +60,8 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     for left in (*warcs.glob(f"*.warc.gz{_DRAFT}"), *state.directory.glob(draft.name + "*")):
         left.unlink()  # of a repair that was stopped
     index = PageIndex(draft)
-    with closing(index):
-        rebuilder = _Rebuilder(state, index, referrer)
+    with closing(index), closing(EarlierCrawls(state.directory)) as earlier:
+        rebuilder = _Rebuilder(state, index, referrer, earlier)
         with closing(_old_rows(state, limit)) as rows, index.by_time():
             for pair in pairs(state, rows, limit):
                 rebuilder.take(pair)
@@ -91,9 +92,10 @@ def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None
 class _Rebuilder:
     """Takes what the files hold, in its order."""
 
-    def __init__(self, state: PageStoreState, index: PageIndex, referrer: Referrer) -> None:
+    def __init__(self, state: PageStoreState, index: PageIndex, referrer: Referrer, earlier: EarlierCrawls) -> None:
         self._warcs = state.directory / WARC_DIRECTORY
         self._index = index
+        self._earlier = earlier
         self._referrer = referrer
         self._name: str | None = None
         """The file that is being read."""
@@ -157,9 +159,10 @@ class _Rebuilder:
         original = None
         digest = stretch.record.fields.get("warc-payload-digest", "").removeprefix("sha1:")
         if stretch.record.type == "revisit":
-            original = self._index.original(digest)
+            original = self._index.original(digest) or self._earlier.original(digest)
             if original is None:
-                return None
+                may_be_there = self._earlier.missing and old is not None and old.revisit_of == ELSEWHERE
+                return old if may_be_there else None
         if old is not None:
             return old._replace(revisit_of=original.id if original else None)
         if original is None and digest != record.digest(record.message_of(stretch.record).body):
@@ -174,7 +177,7 @@ class _Rebuilder:
         request = self._request.record if self._request is not None else None
         exchange = _exchange(answer, request)
         reading = record.reading_of(answer)
-        first = None if original is None else self._row(original.id)
+        first = None if original is None else self._first(original, place.digest)
         size = len(exchange.body) if first is None else first.payload_size
         if reading is None or reading.depth is None:
             kind: Kind | None = "requisite" if reading is not None and reading.kind == "requisite" else None
@@ -209,6 +212,14 @@ class _Rebuilder:
         came = first or describe(0, exchange, _page(exchange, depth, referrer), place)
         page.sent = Sent(came.size or 0, came.charset)
         return describe(0, exchange, page, place)
+
+    def _first(self, original: Original, digest: str) -> Capture:
+        """The row of the capture that has the body."""
+        if original.id == ELSEWHERE:
+            found = self._earlier.find(digest)
+            assert found is not None
+            return found[1]
+        return self._row(original.id)
 
     def _row(self, number: int) -> Capture:
         self._index.commit(*self.end)  # so that it can be read back

@@ -22,8 +22,9 @@ from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.earlier import FILE as EARLIER
 from sitecrawl.pagestore.files import WarcFiles, serial_of
-from sitecrawl.pagestore.index import Position
+from sitecrawl.pagestore.index import ELSEWHERE, Position
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.seal import Seal
@@ -33,7 +34,7 @@ SAMPLES: Final = 1_000
 """Rows that a quick check compares with their records."""
 _ORPHANED_REVISITS = """
 SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again.revisit_of
-WHERE again.revisit_of IS NOT NULL AND again.id <= ?
+WHERE again.revisit_of > 0 AND again.id <= ?
 AND (first.id IS NULL OR first.revisit_of IS NOT NULL OR first.digest != again.digest OR first.id >= again.id)
 """
 _WITHDRAWN: Final = "other"
@@ -158,6 +159,7 @@ def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iter
             yield from _check_index(index, limit, quick=quick)
             compare = _check_samples if quick else _check_all
             yield from compare(state, index, limit)
+            yield from _check_earlier(index, limit)
         except CorruptFile as error:
             yield Problem(INDEX_FILE, str(error), _REBUILD)
 
@@ -212,7 +214,7 @@ def _check_samples(state: PageStoreState, index: Index, limit: Position) -> Iter
     for number in range(1, limit.last_id + 1, stride):
         capture = index.get(number)
         try:
-            if capture is not None:
+            if capture is not None and capture.revisit_of != ELSEWHERE:
                 index.read(capture)
         except StorageError as error:
             wrong += 1
@@ -243,6 +245,20 @@ def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator
     if faults:
         told = ", ".join(f"{number:,} {what}" for what, number in sorted(faults.items()))
         yield Problem(INDEX_FILE, f"of {index.count:,} rows against the WARC files: {told}", _REBUILD)
+
+
+def _check_earlier(index: Index, limit: Position) -> Iterator[Problem]:
+    """Whether the crawls before this one still have the bodies that it has from them."""
+    captures = (capture for capture in index.held_elsewhere() if capture.id <= limit.last_id)
+    lost = sum(index.earlier.find(capture.digest) is None for capture in captures)
+    if lost and index.earlier.missing:
+        names = ", ".join(map(str, index.earlier.missing))
+        remedy = f"bring it back, or name its new place in {EARLIER}"
+        what = f"the bodies of {lost:,} captures are in an earlier crawl, and {names} is not there"
+        yield Problem(EARLIER, what, remedy, repairable=False)
+    elif lost:
+        what = f"{lost:,} captures have their bodies in an earlier crawl, and none that {EARLIER} names has them"
+        yield Problem(INDEX_FILE, what, _REBUILD)
 
 
 class Pair(NamedTuple):

@@ -9,6 +9,7 @@ import os
 import ssl
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -295,6 +296,16 @@ def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> 
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
         once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,
     )
+
+
+def earlier_crawls(settings: BaseSettings) -> list[Path]:
+    """The directories of crawls whose bodies are not stored again. Raises `OptionError`."""
+    named = [Path(name.strip()) for name in settings.getlist("SITECRAWL_DEDUPE_FROM") if name.strip()]
+    if named and settings.get("SITECRAWL_DUPLICATE_CONTENT") == KEEP:
+        raise OptionError(
+            "SITECRAWL_DEDUPE_FROM stores a body once, and SITECRAWL_DUPLICATE_CONTENT=keep each time: choose"
+        )
+    return named
 
 
 def remote(settings: BaseSettings, *places: str) -> RemoteOptions | None:

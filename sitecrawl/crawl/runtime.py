@@ -53,6 +53,7 @@ from sitecrawl.http import Want
 from sitecrawl.isolation.pool import NoParser
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter
 from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -262,7 +263,8 @@ class Runtime:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
             counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
-            store = WarcStore(self.path, options, counter)
+            refer_to(self.path, configuration.earlier_crawls(self.crawler.settings))
+            store = WarcStore(self.path, options, counter, EarlierCrawls(self.path, lasting=True))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
             self.store = store

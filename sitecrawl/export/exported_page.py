@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import may_be_document
 from sitecrawl.export.fields import Field, Value
@@ -55,9 +55,11 @@ class ExportedPage:
 
     @cached_property
     def stored(self) -> StoredPage | None:
-        """Its headers and body; None where they cannot be read, which is counted."""
+        """Its headers and body; None where they cannot be read, which is counted. Raises `EarlierCrawlMissing`."""
         try:
             return self._reader.read(self.capture)
+        except EarlierCrawlMissing:
+            raise
         except StorageError:
             self._source.unreadable += 1
             return None
@@ -70,6 +72,8 @@ class ExportedPage:
             return self.stored
         try:
             return self._reader.read(dom)
+        except EarlierCrawlMissing:
+            raise
         except StorageError:
             return self.stored
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
 from sitecrawl.http.uses import TDM_FILE
 from sitecrawl.page.beginning import html_of
@@ -140,6 +140,8 @@ def _body_of(found: tuple[PageReader, Capture] | None) -> bytes | None:
     reader, capture = found
     try:
         return reader.read(capture).body
+    except EarlierCrawlMissing:
+        raise
     except StorageError:
         return None
 

@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -78,7 +79,9 @@ class WaczWriter:
         """Raises `StorageError`."""
         with self._zip:
             files = sum(map(self._archive, self._stores))
-            captures = self._index()
+            lines = Sorted(self._directory / "cdx")
+            files += self._archive_earlier(lines)
+            captures = self._index(lines)
             pages = self._page_list(title)
             description = {
                 "profile": "data-package",
@@ -114,8 +117,36 @@ class WaczWriter:
             self._add(f"archive/{store.prefix}{name}", _first_bytes(path, length))
         return len(files)
 
-    def _index(self) -> int:
-        lines = Sorted(self._directory / "cdx")
+    def _archive_earlier(self, lines: Sorted) -> int:
+        """The records with the bodies that earlier crawls have, in a file of their own: who replays looks for them by
+        URL and time. Their lines of the index go into `lines`.
+        """
+        digests = Sorted(self._directory / "earlier")
+        readers = {store.prefix: store.reader for store in self._stores}
+        for prefix, reader in readers.items():
+            for capture in reader.held_elsewhere():
+                digests.add(f"{capture.digest} {capture.id} {prefix}".encode())
+        name, end = "earlier.warc.gz", 0
+
+        def members() -> Iterator[bytes]:
+            nonlocal end
+            for _, same in groupby(digests, lambda line: line.partition(b" ")[0]):
+                _, number, prefix = next(same).decode().split(" ", 2)
+                capture = readers[prefix].get(int(number))
+                assert capture is not None
+                reader, held = readers[prefix].held(capture)
+                yield reader.member(held)
+                lines.add(cdx_line(held._replace(warc_file=name, warc_offset=end)))
+                end += held.warc_length
+
+        found = members()
+        first = next(found, None)
+        if first is None:
+            return 0
+        self._add(f"archive/{name}", chain([first], found))
+        return 1
+
+    def _index(self, lines: Sorted) -> int:
         captures = 0
         for store in self._stores:
             for capture, asked in _asked(store):

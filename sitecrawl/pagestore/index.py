@@ -7,7 +7,8 @@ returns, which costs one fsync a checkpoint.
 Invariants:
 - Ids have no gaps: the row with id n is the n-th capture.
 - The committed rows are those of the last checkpoint. What came after is in the open transaction.
-- A row whose body is stored elsewhere (`revisit_of`) names an earlier row that has its own body.
+- A row whose body is stored elsewhere (`revisit_of`) names an earlier row that has its own body, or is `ELSEWHERE`:
+  then an earlier crawl has it (`pagestore.earlier`).
 - A row has a checksum of its values: SQLite has none, so what damage has made of a row comes back as a row.
 
 What a crash costs: nothing of what was committed. The crawl's own database may be one checkpoint behind (it
@@ -34,6 +35,9 @@ APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
 VERSION = 3
 """`PRAGMA user_version`: goes up with every change that an older reader would misread."""
+
+ELSEWHERE = 0
+"""The `revisit_of` of a row whose body an earlier crawl has stored."""
 
 _TYPES = {
     str: "TEXT NOT NULL",
@@ -69,8 +73,8 @@ SELECT id, url, fetched FROM pages
 WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 AND url_key != '' LIMIT 1
 """
 _LAST_VERSION = """
-SELECT held.digest, held.id, held.url, held.fetched
-FROM pages AS last JOIN pages AS held ON held.id = coalesce(last.revisit_of, last.id)
+SELECT held.digest, coalesce(held.revisit_of, held.id), held.url, held.fetched
+FROM pages AS last JOIN pages AS held ON held.id = coalesce(nullif(last.revisit_of, 0), last.id)
 WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.payload_size > 0
 ORDER BY last.id DESC LIMIT 1
 """
@@ -300,7 +304,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
         if not path.is_file():
             raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
         uri = f"{path.resolve().as_uri()}?mode=ro"
-        db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
+        db = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
         try:
             check_format(db, path)
         except BaseException:

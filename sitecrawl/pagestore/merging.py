@@ -12,6 +12,7 @@ from pathlib import Path
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.collecting import Found, found_in, new_ids
+from sitecrawl.pagestore.earlier import write_list
 from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.pagestore.workers import WorkersReader
@@ -32,6 +33,8 @@ def merge(workers: WorkersReader, target: Path) -> None:
             place = _linked(workers.readers[found.number].directory, found, target)
             index.add(_renamed(capture)._replace(id=index.last_id + 1, warc_file=place, revisit_of=original))
         index.commit(None, 0)
+    if names := [str(path) for one in workers.readers for path in one.earlier.directories]:
+        write_list(target, dict.fromkeys(names))
 
 
 def _renamed(capture: Capture) -> Capture:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.index import ELSEWHERE
 from sitecrawl.pagestore.reader import StoredPage
 
 _AGO = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -32,6 +33,8 @@ def summary(capture: Capture) -> str:
     """One line about a capture."""
     target = f" -> {capture.redirect_to}" if capture.redirect_to else ""
     same = f" (body of capture {capture.revisit_of})" if capture.revisit_of else ""
+    if capture.revisit_of == ELSEWHERE:
+        same = " (body in an earlier crawl)"
     facts = f"{time_of(capture)}  {capture.status}  {capture.content_type or '-'}"
     return visible(f"{facts}  {capture.url}{target}{same}")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.faults import file_errors
@@ -16,10 +17,13 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.columns import Check, whole_row
 from sitecrawl.pagestore.gzipping import decompress_last_member, decompress_member
-from sitecrawl.pagestore.index import ROW, connect_read_only, damaged_rows
+from sitecrawl.pagestore.index import ELSEWHERE, ROW, connect_read_only, damaged_rows
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.record import Kind
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+
+if TYPE_CHECKING:
+    from sitecrawl.pagestore.earlier import EarlierCrawls
 
 _Values = Sequence[str | float] | Mapping[str, str | float]
 
@@ -31,6 +35,7 @@ TELLS: Final = (
 )
 """Of the captures of a URL those that say what stands there: a page, a redirect, or nothing. A server that fails or
 refuses says none of it, and 304 that it is as it was."""
+_HAS_BODY = "revisit_of IS NULL AND payload_size > 0 AND url_key != ''"
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
 _SAME_TIME = 2e-6
@@ -131,6 +136,16 @@ class PageReader:
         """The capture that has the body of `capture`; None if that is itself."""
         return None if capture.revisit_of is None else self.get(capture.revisit_of)
 
+    def holding(self, digest: str, last: int = LAST_ID) -> Capture | None:
+        """The capture up to the id `last` that has a body of this digest, as far as its file is there."""
+        condition = f"{_HAS_BODY} AND digest = :digest AND id <= :last LIMIT 1"
+        found = next(iter(self._select(condition, {"digest": digest, "last": last})), None)
+        if found is None:
+            return None
+        path = self.directory / WARC_DIRECTORY / found.warc_file
+        is_there = path.is_file() and path.stat().st_size >= found.warc_offset + found.warc_length
+        return found if is_there else None
+
     def copies_of(self, capture: Capture, limit: int) -> list[Capture]:
         """Captures of other URLs with the body of `capture`, at most `limit`. A pass over all."""
         condition = "revisit_of = :id AND url_key != :key AND kind != 'robots' LIMIT :limit"
@@ -198,9 +213,12 @@ class PageReader:
         )
 
     def newest_pages(self, limit: int) -> Iterator[Capture]:
-        """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""
+        """The last `limit` HTML pages, the newest first, each with a body that no other has here; read as they are
+        consumed.
+        """
         return self._walk(
-            "kind = 'page' AND content_type IN ('text/html', 'application/xhtml+xml') AND revisit_of IS NULL AND ",
+            "kind = 'page' AND content_type IN ('text/html', 'application/xhtml+xml') "
+            "AND coalesce(revisit_of, 0) = 0 AND ",
             {},
             limit=limit,
             newest_first=True,
@@ -238,12 +256,8 @@ class PageReader:
         message = record.message_of(self.stored_record(capture))
         payload = message.body
         if capture.revisit_of is not None:
-            original = self.get(capture.revisit_of)
-            if original is None:
-                raise CorruptFile(
-                    f"{self.path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
-                )
-            held = record.message_of(self.stored_record(original))
+            reader, original = self.held(capture)
+            held = record.message_of(reader.stored_record(original))
             payload = held.body
             if (
                 capture.status == record.NOT_MODIFIED
@@ -253,6 +267,28 @@ class PageReader:
         if record.digest(payload) != capture.digest:
             raise CorruptFile(f"{self.path}: the body of capture {capture.id} has another digest than its row")
         return StoredPage(capture, message.start_line, message.headers, payload)
+
+    def held(self, capture: Capture) -> tuple[PageReader, Capture]:
+        """The capture that has the body to which `capture` refers, and the reader of its store: that of an earlier
+        crawl, or this one. Raises `StorageError`.
+        """
+        if capture.revisit_of == ELSEWHERE:
+            return self.earlier.held(capture)
+        original = self.get(capture.revisit_of or capture.id)
+        if original is None:
+            raise CorruptFile(f"{self.path}: capture {capture.id} refers to {capture.revisit_of}, which is missing")
+        return self, original
+
+    @cached_property
+    def earlier(self) -> EarlierCrawls:
+        """The crawls that have bodies of this one."""
+        from sitecrawl.pagestore.earlier import EarlierCrawls  # noqa: PLC0415 - it reads them as this class does
+
+        return EarlierCrawls(self.directory)
+
+    def held_elsewhere(self) -> Iterator[Capture]:
+        """The captures whose bodies earlier crawls have, oldest first; read as they are consumed."""
+        return self._walk("revisit_of = 0 AND ", {})
 
     def request_of(self, capture: Capture, begin: int) -> record.HttpMessage | None:
         """What was sent for a capture: its record is the last one before the answer's, which is looked for from the
@@ -280,6 +316,8 @@ class PageReader:
 
     def close(self) -> None:
         self._db.close()
+        if "earlier" in self.__dict__:
+            self.earlier.close()
 
     def __enter__(self) -> Self:
         return self
@@ -301,17 +339,22 @@ class PageReader:
             yield from (capture for row in rows if (capture := whole_row(row)) is not None)
             after = rows[-1][0]
 
-    def stored_record(self, capture: Capture) -> record.Record:
-        """The record of a capture's response. Raises `StorageError` where it is missing, `CorruptFile` if damaged."""
+    def member(self, capture: Capture) -> bytes:
+        """The record of a capture's response as it is stored, packed. Raises `StorageError` where it is missing."""
         path = self.directory / WARC_DIRECTORY / capture.warc_file
         if not path.is_file():
             raise StorageError(f"{path} is missing: the index says that it holds {capture.url}")
         with file_errors(path), path.open("rb") as file:
             file.seek(capture.warc_offset)
-            member = file.read(min(capture.warc_length, path.stat().st_size))
+            return file.read(min(capture.warc_length, path.stat().st_size))
+
+    def stored_record(self, capture: Capture) -> record.Record:
+        """The same, read. Raises `CorruptFile` where it is damaged."""
+        member = self.member(capture)
         try:
             return record.parse(decompress_member(member, capture.payload_size + _MAX_HEADS))
         except ValueError as error:
+            path = self.directory / WARC_DIRECTORY / capture.warc_file
             raise CorruptFile(
                 f"{path} has no intact record at offset {capture.warc_offset} ({error}): restore it from a backup"
             ) from error

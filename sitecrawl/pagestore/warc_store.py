@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Batch
@@ -27,13 +27,16 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, clean_text, describe, kind_of
 from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.gzipping import compress_member
-from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.index import ELSEWHERE, Original, PageIndex, Position
 from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.record import Kind
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.urls.url import MAX_URL_LENGTH
+
+if TYPE_CHECKING:
+    from sitecrawl.pagestore.earlier import EarlierCrawls
 
 WARC_DIRECTORY = "warc"
 INDEX_FILE = "pages.sqlite"
@@ -43,11 +46,18 @@ class WarcStore(Participant):
     """The page store of one crawl directory, for one writer. Calls must not overlap; any thread may call.
 
     Raises `StorageError` where a file cannot be written, `CorruptFile` and `FormatMismatch` where one cannot
-    be used.
+    be used. `earlier`: the crawls whose bodies are not stored again; they are closed with it.
     """
 
-    def __init__(self, directory: Path, options: WarcOptions | None = None, counter: LinkCounter = BY_URL) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        options: WarcOptions | None = None,
+        counter: LinkCounter = BY_URL,
+        earlier: EarlierCrawls | None = None,
+    ) -> None:
         self.directory = directory
+        self._earlier = earlier
         self._counter = counter
         self._options = options or WarcOptions()
         self._files = WarcFiles(directory / WARC_DIRECTORY, self._options)
@@ -76,7 +86,7 @@ class WarcStore(Participant):
             kind: Kind = "requisite" if is_requisite else kind_of(exchange, page)
             reading = record.Reading(kind, page.depth if page is not None else None)
             request, response = self._members(exchange, digest, original, reading)
-            place = self._append(request, response, digest, original.id if original else None)
+            place = self._append(request, response, digest, None if original is None else original.id)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place, kind, counter=self._counter))
 
     @property
@@ -135,9 +145,15 @@ class WarcStore(Participant):
         """The body's digest, and the capture that has it: for a 304 that of the URL's last success, if any."""
         is_as_before = exchange.status == record.NOT_MODIFIED and exchange.method == "GET"
         if is_as_before and (found := self._index.last_version(clean_text(url_key(exchange.url)))) is not None:
-            return found
+            digest, held = found
+            return digest, (self._stored_earlier(digest) or held) if held.id == ELSEWHERE else held
         digest = record.base32(exchange.sha1)
-        return digest, self._index.original(digest) if exchange.body and self._options.once else None
+        if not exchange.body or not self._options.once:
+            return digest, None
+        return digest, self._index.original(digest) or self._stored_earlier(digest)
+
+    def _stored_earlier(self, digest: str) -> Original | None:
+        return None if self._earlier is None else self._earlier.original(digest)
 
     def checkpoint(self) -> dict[str, Any]:
         """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
@@ -171,6 +187,8 @@ class WarcStore(Participant):
         """Closes all files. What came after the last checkpoint is given up."""
         self._files.close()
         self._index.close()
+        if self._earlier is not None:
+            self._earlier.close()
 
     def _members(
         self, exchange: Exchange, digest: str, original: Original | None, reading: record.Reading

@@ -66,7 +66,7 @@ GROUP BY page.host ORDER BY n DESC, page.host
 """
 _STORED = """
 SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
-coalesce(sum(revisit_of IS NOT NULL AND kind = 'page' AND NOT EXISTS
+coalesce(sum(revisit_of > 0 AND kind = 'page' AND NOT EXISTS
 (SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)), 0) FROM pages
 """
 _PICTURES = "SELECT id FROM pages WHERE kind = ? ORDER BY id DESC LIMIT ?"

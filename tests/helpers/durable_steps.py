@@ -104,6 +104,7 @@ WACZ = (
     "export.rooms.room_beside: rmtree",
     "export.rooms._take_away: rmtree",
 )
+EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
 UPLOAD = "crawl.remote_copy.send_all: batch"
