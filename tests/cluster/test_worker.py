@@ -239,7 +239,8 @@ def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
         settings = {"SITECRAWL_DELAY_FACTOR": 0, **two_workers(redis.url, tmp_path / "crawl")}
         done = scrapy("crawl", "generic", "-a", "sitemaps=1", "-a", f"seeds={web.root}/", settings=settings)
         assert done.returncode == 0, done.stderr
-        asked = [path for path in web.paths() if "-" in path]
+        # Not what the search for sitemaps asks for, such as an address that no site has.
+        asked = [path for path in web.paths() if path.startswith("/map") and "-" in path]
     assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(120) for n in range(2))
 
 
