@@ -15,7 +15,7 @@ import pytest
 from crawling import HELPERS, PROJECT, crawl, scrapy
 from localweb import Answer, Hit, LocalWeb, Page, linked
 from ports import held_port
-from waiting import PATIENCE
+from waiting import PATIENCE, until
 
 from sitecrawl import __version__
 
@@ -114,16 +114,25 @@ def test_crawl_delay_is_kept(tmp_path: Path) -> None:
 
 def test_crawl_delay_of_pages_that_wait_for_one_robots_txt(tmp_path: Path) -> None:
     """All of them rest from it, and one after another."""
+    arrivals = tmp_path / "arrivals"
+    arrivals.touch()
 
     def slow(path: str, host: str) -> Page | None:
         if path == "/robots.txt":
-            time.sleep(0.7)  # until all seeds are there
+            until(lambda: arrivals.stat().st_size >= 4, "all seeds wait")
             return "User-agent: *\nCrawl-delay: 0.4"
         return star(5).get(path)
 
     with LocalWeb(slow) as web:
-        seeds = ",".join(f"{web.root}/{n}" for n in range(1, 5))
-        result = crawl(seeds, tmp_path / "job", CONCURRENT_REQUESTS_PER_DOMAIN=4, DOWNLOAD_DELAY=0)
+        words = ("crawl", "generic", "-a", "seeds=" + ",".join(f"{web.root}/{n}" for n in range(1, 5)))
+        settings = {
+            "JOBDIR": tmp_path / "job",
+            "SITECRAWL_DELAY_FACTOR": 0,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+            "DOWNLOADER_MIDDLEWARES": json.dumps({"arrivals.Arrivals": 99}),
+            "ARRIVALS": arrivals,
+        }
+        result = scrapy(*words, settings=settings, env={"PYTHONPATH": f"{SPIDERS}:{PROJECT}"})
         assert result.returncode == 0, result.stderr
         hits = sorted(web.hits, key=lambda hit: hit.begun)
     assert hits[0].path == "/robots.txt"
