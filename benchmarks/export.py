@@ -29,12 +29,12 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 from pagestore_helpers import exchange, page  # noqa: E402 - the path comes first
 
-from sitecrawl.export.exported_page import ExportedPage  # noqa: E402
-from sitecrawl.export.fields import FIELDS, USUAL, Field  # noqa: E402
-from sitecrawl.export.formats import WRITERS, Row  # noqa: E402
-from sitecrawl.export.graph import LinkGraph, arc_lines  # noqa: E402
-from sitecrawl.export.pages import Choice, Pages  # noqa: E402
 from sitecrawl.pagestore import Capture, PageFilter, PageReader, WarcStore  # noqa: E402
+from sitecrawl.plugins.export.exported_page import ExportedPage  # noqa: E402
+from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field  # noqa: E402
+from sitecrawl.plugins.export.formats import WRITERS, Row  # noqa: E402
+from sitecrawl.plugins.export.graph import LinkGraph, arc_lines  # noqa: E402
+from sitecrawl.plugins.export.pages import Choice, Pages  # noqa: E402
 
 WORDS = [f"word{number}" for number in range(5_000)]
 FROM_RECORDS = {"text", "links", "modified"}

@@ -30,8 +30,8 @@ from scriptsites import FEED, ROUTES, ScriptSites  # noqa: E402
 from waiting import until  # noqa: E402
 
 from sitecrawl.pagestore.reader import PageFilter, PageReader  # noqa: E402
-from sitecrawl.report.gather import gather  # noqa: E402
-from sitecrawl.report.render import render  # noqa: E402
+from sitecrawl.plugins.report.gather import gather  # noqa: E402
+from sitecrawl.plugins.report.render import render  # noqa: E402
 
 HOSTS = (
     "news.example",

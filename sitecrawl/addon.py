@@ -89,11 +89,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_REMOTE_OPTIONS": {},
     "SITECRAWL_REMOTE_WAIT": 300.0,
     "SITECRAWL_DATABASE_URL": "",
-    "SITECRAWL_USE": "",
-    "SITECRAWL_EXPORTS": [],
-    "SITECRAWL_REPORT": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
-    "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_ITEMS_TABLE": "items",
     "SITECRAWL_ITEMS_COLUMNS": False,
     "SITECRAWL_REDIS_PAGES_KEY": "%(spider)s:pages",
@@ -181,7 +177,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 }
 
 _WANTED: Final = (
-    ("SITECRAWL_USE", "EXTENSIONS", "sitecrawl.extensions.tdm_files.TdmFiles", 0),
     ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
     ("SITECRAWL_SCREENSHOTS", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
 )

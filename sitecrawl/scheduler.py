@@ -137,21 +137,10 @@ class Scheduler(BaseScheduler):
         self._checkpoints.stop()
         if self._runtime.team is not None:
             return deferred_from_coro(self._part(reason))
-        if self._crawler.settings.getbool("SITECRAWL_SEARCH_INDEX") and not only_looks():
-            return deferred_from_coro(self._index_and_close(reason))
         if (closing := self._checkpoints.close()) is not None:
             return deferred_from_coro(self._end(closing, reason))
         self._tell_outcomes()
         return self._close_dupefilter(reason)
-
-    async def _index_and_close(self, reason: str) -> None:
-        from sitecrawl.crawl.search_index import update_index  # noqa: PLC0415 - what few crawls want
-
-        self._checkpoints.run()
-        try:
-            await update_index(self._runtime.path, self._stats)
-        finally:
-            await self._end(self._checkpoints.close(), reason)
 
     async def _end(self, closing: Deferred[None] | None, reason: str) -> None:
         """`closing` is that of the files."""

@@ -31,6 +31,10 @@ class Plugin:
     """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """Settings that name files, and dotted paths of functions: `to(target)` gives what writes one when the crawl has
+    ended, of the crawl's directory and its settings, and raises `OptionError` for a name of no use.
+    """
     needs: Collection[str] = ()
     """Plug-ins without which this one does nothing."""
 

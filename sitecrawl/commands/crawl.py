@@ -32,7 +32,7 @@ from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import HELD_BACK
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outcomes import NO_PAGE
-from sitecrawl.crawl.outputs import REPORT, Output, outputs
+from sitecrawl.crawl.outputs import outputs
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.reading import NO_PARSER
@@ -177,7 +177,7 @@ class Command(Versioned, ScrapyCrawl):
             signal.signal(number, signal.default_int_handler)
         for output in wanted:
             try:
-                _write(output, directory, settings)
+                output.write(directory, settings)
                 logger.info("Written: %s", output.target)
             except SitecrawlError as error:
                 _complain(f"{output.target} is not written: {error}")
@@ -186,22 +186,6 @@ class Command(Versioned, ScrapyCrawl):
                 _complain(f"{output.target} is not written, nor what comes after it: interrupted")
                 self.exitcode = self.exitcode or FAILED
                 return
-
-
-def _write(output: Output, directory: Path, settings: Settings) -> None:
-    """By the command that is there for it. Raises `SitecrawlError`."""
-    from sitecrawl.commands.export import Command as ExportCommand  # noqa: PLC0415 - most crawls need neither
-    from sitecrawl.commands.report import Command as ReportCommand  # noqa: PLC0415
-
-    command = ReportCommand() if output.what == REPORT else ExportCommand()
-    command.settings = settings
-    parser = argparse.ArgumentParser(conflict_handler="resolve")
-    command.add_options(parser)
-    opts = parser.parse_args(["-d", str(directory), "-o", output.target])
-    if isinstance(command, ReportCommand):
-        command.write(opts)
-    else:
-        command.write(output.what, opts)
 
 
 def _complain(reason: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.listing import FORMATS
@@ -90,6 +91,13 @@ class ReadingCommand(SharedCommand):
         parser.add_argument(
             "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
         )
+
+    def options(self, settings: Settings, *words: str) -> argparse.Namespace:
+        """Those of a call with these words, for who calls this without a command line."""
+        self.settings = settings
+        parser = argparse.ArgumentParser(conflict_handler="resolve")
+        self.add_options(parser)
+        return parser.parse_args(words)
 
     @staticmethod
     def directory(opts: argparse.Namespace) -> Path:

@@ -278,13 +278,16 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_NO_PAGE_CODE": 0,
-    "SITECRAWL_EXPORTS": [],
-    "SITECRAWL_REPORT": "",
     "SITECRAWL_REMOTE": "",
-    "SITECRAWL_SEARCH_INDEX": False,
     "LOGSTATS_INTERVAL": 0.0,
     "FEEDS": {},
 }
 """Of a crawl that only looks: it writes nothing, and says nothing else."""
-OF_PLUGINS: Final[dict[str, Any]] = {"SITECRAWL_DASHBOARD": False, "SITECRAWL_WEBHOOKS": []}
+OF_PLUGINS: Final[dict[str, Any]] = {
+    "SITECRAWL_DASHBOARD": False,
+    "SITECRAWL_EXPORTS": [],
+    "SITECRAWL_REPORT": "",
+    "SITECRAWL_SEARCH_INDEX": False,
+    "SITECRAWL_WEBHOOKS": [],
+}
 """The same, where those are here."""

@@ -1,44 +1,39 @@
-"""What a crawl writes when it has ended, which is what `scrapy export` and `scrapy report` make of it."""
+"""What is written when a crawl has ended: files of plug-ins, here or in a store elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
-from typing import Final
+from pathlib import Path
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.misc import load_object
 
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.extras import how_to_install
 from sitecrawl.crawl import configuration, sharing
 from sitecrawl.remote.options import is_remote
-
-REPORT: Final = "report"
-FORMS: Final = {
-    ".csv": "pages",
-    ".jsonl": "pages",
-    ".parquet": "pages",
-    ".arcs": "graph",
-    ".wacz": "wacz",
-}
-"""What `scrapy export` makes of a file whose name ends so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """A file, or by a URL one in a store elsewhere."""
 
-    what: str
-    """A form of `scrapy export`, or `REPORT`."""
     target: str
+    write: Callable[[Path, Settings], None]
+    """Makes it of the crawl's directory. Raises `SitecrawlError`."""
 
 
 def outputs(settings: BaseSettings) -> list[Output]:
-    """Those of SITECRAWL_EXPORTS and SITECRAWL_REPORT. Raises `OptionError` for what has no form."""
-    found = [Output(form_of(target), target) for target in settings.getlist("SITECRAWL_EXPORTS")]
-    report = settings.get("SITECRAWL_REPORT")
-    return [*found, Output(REPORT, report)] if report else found
+    """Those that the settings of plug-ins name. Raises `OptionError` for what has no form."""
+    found = []
+    for plugin in plugins.working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
+        for name, path in plugin.outputs.items():
+            if value := settings.get(name):
+                to = load_object(path)
+                targets = settings.getlist(name) if isinstance(plugin.settings[name], list) else [value]
+                found += [Output(target, to(target)) for target in targets]
+    return found
 
 
 def check_outputs(settings: BaseSettings) -> None:
@@ -51,16 +46,6 @@ def check_outputs(settings: BaseSettings) -> None:
             "SITECRAWL_EXPORTS and SITECRAWL_REPORT are of a crawl in one process, and all workers would write the "
             "same files: leave them out, and let scrapy export and scrapy report write them when all have ended"
         )
-
-
-def form_of(target: object) -> str:
-    """What is to be exported. Raises `OptionError`."""
-    ending = PurePosixPath(target).suffix if isinstance(target, str) else ""
-    if ending not in FORMS:
-        raise OptionError(f"{target!r} names no format of an export: end it with {', '.join(FORMS)}")
-    if ending == ".parquet" and find_spec("pyarrow") is None:
-        raise OptionError(f"{target} needs pyarrow: {how_to_install('export')}")
-    return FORMS[ending]
 
 
 def check_target(target: object, settings: BaseSettings) -> None:

@@ -12,7 +12,7 @@ from scrapy.utils.conf import feed_process_params_from_cli
 
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.directories import check_job_name
-from sitecrawl.crawl.outputs import check_target, form_of
+from sitecrawl.crawl.outputs import check_target, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.job.naming import is_file
 from sitecrawl.remote.options import is_remote
@@ -90,7 +90,7 @@ def feed_of(text: str, folder: Path) -> dict[str, dict[str, object]]:
 
 
 def _export(text: str, folder: Path) -> None:
-    form_of(text)
+    outputs(Settings({"SITECRAWL_EXPORTS": [text]}))
     _report(text, folder)
 
 

@@ -12,7 +12,7 @@ from redis_servers import Server
 
 from sitecrawl.cluster.copy import copied
 from sitecrawl.cluster.outside import opened
-from sitecrawl.report.gather import gather_web
+from sitecrawl.plugins.report.gather import gather_web
 
 PAGES = 80
 KEPT = ("responses", "pages", "html_pages", "quantiles", "statuses", "types", "languages")

@@ -12,7 +12,7 @@ from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 
 from sitecrawl.checking import check
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
-from sitecrawl.report.gather import gather_web
+from sitecrawl.plugins.report.gather import gather_web
 
 pytestmark = pytest.mark.deep
 

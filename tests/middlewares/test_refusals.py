@@ -20,7 +20,7 @@ from sitecrawl.crawl.refusals import ADVICE
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageReader
-from sitecrawl.report.gather import gather
+from sitecrawl.plugins.report.gather import gather
 
 PAGES = 30
 HTML = {"Content-Type": "text/html"}

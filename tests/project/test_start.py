@@ -21,9 +21,9 @@ UNUSED = frozenset(
 """Packages that a crawl by one process does not use where nobody looks: at a terminal, or at the dashboard's page."""
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
-     "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy", "sitecrawl.crawl.search_index",
-     "sitecrawl.crawl.sessions", "sitecrawl.export", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
-     "sitecrawl.rendering.browser", "sitecrawl.rules", "sitecrawl.why", "middlewares.login", "middlewares.rendering",
+     "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy",
+     "sitecrawl.crawl.sessions", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
+     "sitecrawl.rendering.browser", "sitecrawl.rules", "middlewares.login", "middlewares.rendering",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.")

@@ -2,4 +2,4 @@
 
 from sitecrawl.base.plugins import Plugin
 
-PLUGIN = Plugin(commands={"mcp": "sitecrawl.plugins.agent.commands.mcp.Command"})
+PLUGIN = Plugin(commands={"mcp": "sitecrawl.plugins.agent.commands.mcp.Command"}, needs=("export", "why"))

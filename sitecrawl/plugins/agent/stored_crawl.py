@@ -14,19 +14,19 @@ from itertools import islice
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.console.change_rows import WITH_DIFFS
-from sitecrawl.console.hit_rows import HITS
-from sitecrawl.console.texts import pages_with_texts
-from sitecrawl.export.changes import changes, spans_of, spans_since
-from sitecrawl.export.formats import iso_of
-from sitecrawl.export.fulltext import SearchIndex
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.workers import Reader
+from sitecrawl.plugins.export.change_rows import WITH_DIFFS
+from sitecrawl.plugins.export.changes import changes, spans_of, spans_since
+from sitecrawl.plugins.export.formats import iso_of
+from sitecrawl.plugins.export.fulltext import SearchIndex
+from sitecrawl.plugins.export.hit_rows import HITS
+from sitecrawl.plugins.export.texts import pages_with_texts
+from sitecrawl.plugins.why.explain import why
+from sitecrawl.plugins.why.source import Source
 from sitecrawl.recrawl.rounds import rounds_in, span_of
-from sitecrawl.why.explain import why
-from sitecrawl.why.source import Source
 
 MOST_ROWS: Final = 500
 MOST_TEXT: Final = 100_000

@@ -43,7 +43,7 @@ class Backend:
         actions: Actions,
         streams: Streams,
         *,
-        search: SearchPage,
+        search: SearchPage | None,
         show: Callable[[str], Preview],
     ) -> None:
         self._show = show
@@ -60,7 +60,7 @@ class Backend:
             return self._files[path]
         if path == "metrics":
             return await self._metrics()
-        if path == "search":
+        if path == "search" and self._search is not None:
             page = await self._search.render(fields.get("words", ""))
             return Answer(page.encode("utf-8", "replace"), "text/html; charset=utf-8")
         if path == "overview":

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import next_prefix
@@ -17,8 +18,9 @@ from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.dashboard.tables import Fields, Query, Row
-from sitecrawl.why.explain import why
-from sitecrawl.why.source import Live, Source
+
+if TYPE_CHECKING:
+    from sitecrawl.plugins.why.source import Live
 
 _KEY_AT: Final = 12 + RANK_BYTES
 """Where in a key of the queue the fingerprint begins."""
@@ -45,6 +47,11 @@ class Looks:
 
     async def why(self, fields: Fields) -> Row:
         """The answer for the field `url`. Raises `OptionError`."""
+        if "why" not in plugins.found():
+            raise OptionError("This needs the plug-in why, which is not here")
+        from sitecrawl.plugins.why.explain import why  # noqa: PLC0415 - as it says
+        from sitecrawl.plugins.why.source import Source  # noqa: PLC0415
+
         with self.pages() as pages:
             source = Source(self._runtime.database, self._runtime.directory.manifest, pages, live=self._live)
             return why(source, fields.get("url", "")).as_dict()
@@ -61,6 +68,8 @@ class Looks:
         host = frontier.hosts.find(name)
         if host is None:
             return None
+        from sitecrawl.plugins.why.source import Live  # noqa: PLC0415 - this is called by its `Source` alone
+
         return Live(
             in_flight=key in frontier.in_flight,
             rest=max(0.0, host.free_at - time.monotonic()),

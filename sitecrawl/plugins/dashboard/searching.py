@@ -16,9 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawldir.directory import WORKER_PREFIX
-from sitecrawl.export.fulltext import FILE, FOUND, Hit, SearchIndex
-from sitecrawl.export.importance import Importance
 from sitecrawl.pagestore.lookup import host_of
+from sitecrawl.plugins.export.fulltext import FILE, FOUND, Hit, SearchIndex
+from sitecrawl.plugins.export.importance import Importance
 
 _SHOWN: Final = 30
 _SECONDS: Final = 5.0

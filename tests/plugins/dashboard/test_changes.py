@@ -16,8 +16,8 @@ from localweb import LocalWeb, linked
 from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.report.gather import gather
-from sitecrawl.report.render import render
+from sitecrawl.plugins.report.gather import gather
+from sitecrawl.plugins.report.render import render
 from sitecrawl.sheets.change import changes_of
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -148,7 +148,7 @@ def test_settings_that_are_changed_count(web, tmp_path, monkeypatch):
     database = Database(job / "db", hash_name=HASH_NAME, read_only=True)
     assert [(one.by, one.after) for one in changes_of(database)] == [("by hand", 2), ("by the settings", 4)]
     database.close()
-    monkeypatch.setattr("sitecrawl.report.gather.CHANGES", 1)
+    monkeypatch.setattr("sitecrawl.plugins.report.gather.CHANGES", 1)
     assert [one.by for one in gather(job).changes] == ["by the settings"]  # the newest
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pagestore_helpers import exchange, page
 
-from sitecrawl.export.fulltext import SearchIndex
-from sitecrawl.export.pages import Pages
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.plugins.dashboard.searching import SearchPage
+from sitecrawl.plugins.export.fulltext import SearchIndex
+from sitecrawl.plugins.export.pages import Pages
 
 HTML = [(b"Content-Type", b"text/html; charset=utf-8")]
 SCRIPT = "<script>alert(1)</script>"

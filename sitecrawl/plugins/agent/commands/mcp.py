@@ -13,8 +13,8 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.console.why_source import source_of
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.why.why_source import source_of
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.agent.stored_crawl import StoredCrawl

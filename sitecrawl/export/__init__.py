@@ -1,1 +1,0 @@
-"""What a crawl has stored, in the forms that others take: tables, a link graph, an archive in one file."""

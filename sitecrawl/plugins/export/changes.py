@@ -1,0 +1,144 @@
+"""What has become of the pages of a crawl between two times: which are new, changed, gone or moved.
+
+It is told from the captures alone. Of each URL the newest capture of the span that says what stands there
+(`pagestore.reader.TELLS`) is held against the newest before the span. Two versions of a page with other bytes are
+compared by their texts, so a token in the markup is no change. Memory does not grow with the number of pages.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from sitecrawl.base.batches import batches
+from sitecrawl.page.text_digest import text_digest
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.printing import time_of
+from sitecrawl.pagestore.reader import TELLS, PageFilter
+from sitecrawl.plugins.export.exported_page import ExportedPage
+from sitecrawl.plugins.export.pages import Pages
+
+NEW, CHANGED, GONE, MOVED = "new", "changed", "gone", "moved"
+_ALL: Final = PageFilter()
+_CHUNK: Final = 500
+_CONTEXT: Final = 1
+"""Lines of a text that are shown before and behind each that has changed."""
+Spans = Mapping[str, tuple[int, int]]
+"""By the name of a store: captures with ids greater than the first, and not greater than the second."""
+
+
+class Change(NamedTuple):
+    """What became of one URL."""
+
+    what: str
+    now: ExportedPage
+    before: ExportedPage | None
+    """None of a page that is new."""
+
+    @property
+    def page(self) -> ExportedPage:
+        """What is there now, which says what has become of it."""
+        self.now.change = self.what
+        return self.now
+
+    @property
+    def url(self) -> str:
+        return self.now.capture.url
+
+    def diff(self) -> list[str]:
+        """The lines of both main texts that are not the same, as `diff -u` writes them; none of other changes."""
+        if self.before is None or self.what != CHANGED:
+            return []
+        then, now = self.before, self.now
+        old, new = ((page.text or "").splitlines() for page in (then, now))
+        return list(
+            difflib.unified_diff(old, new, time_of(then.capture), time_of(now.capture), n=_CONTEXT, lineterm="")
+        )
+
+
+class _Found(NamedTuple):
+    """A capture, by when it came: the newest is the greatest."""
+
+    fetched: float
+    store: int
+    id: int
+
+
+def spans_of(pages: Pages, span: tuple[int, int]) -> Spans:
+    """The same span of each store."""
+    return {name: span for name, _ in pages.stores}
+
+
+def spans_since(pages: Pages, since: float) -> Spans:
+    """What was fetched at a Unix time, or after it."""
+    return {name: (store.last_before(since), store.last_id) for name, store in pages.stores}
+
+
+def changes(pages: Pages, spans: Spans, wanted: PageFilter = _ALL) -> Iterator[Change]:
+    """Those of `pages` whose newest captures are `wanted`; oldest first, as far as each store has them so."""
+    found = (_of_store(pages, number, spans, wanted) for number in range(len(pages.readers)))
+    return heapq.merge(*found, key=lambda change: change.now.capture.fetched)
+
+
+def _of_store(pages: Pages, number: int, spans: Spans, wanted: PageFilter) -> Iterator[Change]:
+    reader = pages.readers[number]
+    for chunk in batches(reader.telling(*spans[pages.name_of(reader)], wanted), _CHUNK):
+        known = _known(pages, spans, {capture.url_key for capture in chunk})
+        for capture in chunk:
+            now, before = known[capture.url_key]
+            if now is not None and (now.store, now.id) == (number, capture.id):
+                yield from _change(_page(pages, now, capture), None if before is None else _page(pages, before))
+
+
+def _known(pages: Pages, spans: Spans, keys: set[str]) -> dict[str, tuple[_Found | None, _Found | None]]:
+    """By URL: its newest capture within the spans, and its newest before them."""
+    marks = ", ".join("?" * len(keys))
+    query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {TELLS}"  # noqa: S608 - only marks
+    known: dict[str, tuple[_Found | None, _Found | None]] = dict.fromkeys(keys, (None, None))
+    for number, reader in enumerate(pages.readers):
+        after, up_to = spans[pages.name_of(reader)]
+        for key, fetched, row in reader.rows(query, list(keys)):
+            if row > up_to or not pages.counts(reader, row):
+                continue
+            now, before = known[key]
+            one = _Found(fetched, number, row)
+            if row > after:
+                known[key] = (one if now is None else max(now, one)), before
+            else:
+                known[key] = now, (one if before is None else max(before, one))
+    return known
+
+
+def _page(pages: Pages, found: _Found, capture: Capture | None = None) -> ExportedPage:
+    reader = pages.readers[found.store]
+    capture = capture or reader.get(found.id)
+    assert capture is not None
+    return pages.page_of(reader, capture)
+
+
+def _change(now: ExportedPage, before: ExportedPage | None) -> Iterator[Change]:
+    was_page = before is not None and before.capture.kind == "page"
+    kind = now.capture.kind
+    if kind == "page" and not was_page:
+        yield Change(NEW, now, None)
+    elif kind == "page" and before is not None and not _is_same(now, before):
+        yield Change(CHANGED, now, before)
+    elif kind != "page" and was_page:
+        yield Change(MOVED if kind == "redirect" else GONE, now, before)
+
+
+def _is_same(now: ExportedPage, before: ExportedPage) -> bool:
+    """Whether a reader sees the same. What a browser has rendered is told by that alone."""
+    is_plain = now.shown is now.stored and before.shown is before.stored
+    if is_plain and now.capture.digest == before.capture.digest:
+        return True
+    if now.shown is None or before.shown is None:
+        return False
+    first, second = (
+        text_digest(page.capture.content_type, page.shown_charset, page.shown.body)
+        for page in (now, before)
+        if page.shown
+    )
+    return first == second

@@ -1,0 +1,57 @@
+"""`scrapy search`: pages by their words."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import write
+from sitecrawl.console.nothing import in_store
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.export.fulltext import SearchIndex, query_of
+from sitecrawl.plugins.export.hit_rows import HITS
+from sitecrawl.plugins.export.texts import pages_with_texts
+
+
+class Command(ListingCommand):
+    """Find the stored pages that contain all of the words, the best first. "Words in quotation marks" have to stand
+    next to one another; begin* finds words that begin so. The first search builds an index of the crawl's pages, and
+    each further one adds what was stored since. Works while the crawl runs.
+    """
+
+    usage = "[options] <words>"
+    summary = "Search the texts of stored pages"
+    limit = 10
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--no-update", action="store_true", help="search only what is in the index, and add nothing"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        opts.words = " ".join(args)
+        self.check_limit(opts)
+        try:
+            query_of(opts.words)
+        except OptionError as error:
+            raise UsageError(str(error), print_help=False) from error
+        with exit_code_on_error(self):
+            self.list(opts)
+
+    def list(self, opts: argparse.Namespace) -> None:
+        with (
+            self.pages(opts) as reader,
+            SearchIndex(reader.directory) as index,
+            pages_with_texts(reader) as pages,
+        ):
+            if not opts.no_update:
+                index.update(pages)
+            hits = index.find(opts.words, opts.limit, importance=pages.importance.of_key)
+            write(hits, HITS, sys.stdout, format=opts.format)
+            if not hits:
+                print(f"scrapy: no page has all of these words: {in_store(reader)}", file=sys.stderr)

@@ -1,0 +1,14 @@
+"""A crawl as one file to look at, print and send: `scrapy report` (docs/dashboard.md).
+
+`gather` reads the crawl's directory, also while it runs; `drawing` and `graph` make coordinates of it; `render`
+writes HTML. The file has no script and asks for nothing, and forbids its reader's browser both.
+"""
+
+from sitecrawl.base.plugins import Plugin
+
+PLUGIN = Plugin(
+    settings={"SITECRAWL_REPORT": ""},
+    outputs={"SITECRAWL_REPORT": "sitecrawl.plugins.report.commands.report.report_to"},
+    commands={"report": "sitecrawl.plugins.report.commands.report.Command"},
+    needs=("why",),
+)

@@ -1,0 +1,91 @@
+"""`scrapy report`: a crawl as one HTML file, or what it tells of the web as one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import StorageError
+from sitecrawl.console.base_command import ReadingCommand
+from sitecrawl.console.output import output
+from sitecrawl.crawldir.durable import write_atomically
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.report.gather import SEARCHED, gather, gather_web
+from sitecrawl.plugins.report.render import render
+
+
+def report_to(target: str) -> Callable[[Path, Settings], None]:
+    """What `scrapy report` does, when the crawl has ended (`SITECRAWL_REPORT`)."""
+    command = Command()
+    return lambda directory, settings: command.write(command.options(settings, "-d", str(directory), "-o", target))
+
+
+class Command(ReadingCommand):
+    """Write one HTML file about a crawl: figures over time, what it tells of the web, hosts and their links,
+    importance, what is held back, dead links, duplicates, slow hosts. Without a directory it is the newest below
+    crawls/. Works while the crawl runs.
+    """
+
+    usage = "[options] [directory]"
+    summary = "Write a report of a crawl as one HTML file"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            default="report.html",
+            help="a file or a URL (default: report.html; -: stdout)",
+        )
+        parser.add_argument(
+            "--json",
+            metavar="FILE",
+            help="instead of the report, write what the crawl tells of the web as one JSON object (-: stdout)",
+        )
+        parser.add_argument(
+            "--search-pages",
+            type=int,
+            metavar="N",
+            default=SEARCHED,
+            help=f"how many stored pages to search for dead links (default: {SEARCHED})",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) > 1:
+            raise UsageError(f"unknown argument {args[1]!r}")
+        if args and opts.directory is not None:
+            raise UsageError("the directory is named twice", print_help=False)
+        if opts.search_pages < 0:
+            raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
+        with exit_code_on_error(self):
+            opts.directory = args[0] if args else opts.directory
+            self.write(opts)
+
+    def write(self, opts: argparse.Namespace) -> None:
+        """Raises `SitecrawlError`."""
+        with self.crawl(opts, with_pages=True) as directory:
+            if opts.json is not None:
+                self._write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
+            else:
+                self._write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
+
+    def _write(self, name: str, document: str) -> None:
+        """UTF-8, whatever the terminal has. Raises `SitecrawlError`."""
+        assert self.settings is not None
+        if name == "-":
+            sys.stdout.buffer.write(document.encode())
+            return
+        with output(name, self.settings) as file:
+            try:
+                write_atomically(Path(file), [document.encode()])
+            except OSError as error:
+                raise StorageError(f"{name} cannot be written: {error.strerror or error}") from error
+        print(f"The report is in {visible(name)}")

@@ -1,0 +1,251 @@
+"""All that the report says of a crawl, read from its directory."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sitecrawl import __version__
+from sitecrawl.crawl.refusals import ADVICE, summed_up
+from sitecrawl.crawl.site_facts import HostPages
+from sitecrawl.crawldir.directory import Manifest, manifest_of
+from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.outcomes import Outcomes
+from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.crawldir.terms import RobotsLeave
+from sitecrawl.frontier.duplicates import ContentFigures
+from sitecrawl.frontier.held import HeldSet
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
+from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.plugins.report import graph
+from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
+from sitecrawl.plugins.report.web import Web, read_web
+from sitecrawl.plugins.report.web_figures import as_json
+from sitecrawl.plugins.why.linkers import Linkers, find_linkers
+from sitecrawl.recrawl.rounds import Round, read_rounds
+from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.sheets.change import Change, changes_of
+
+HOSTS: Final = 50
+CHANGES: Final = 100
+ROUNDS: Final = 31
+"""Rounds over what is known that are shown: the newest."""
+DEMOTED: Final = 100
+ROWS: Final = 25
+PICTURES: Final = 12
+SEARCHED: Final = 5000
+"""HTML pages whose links are read to find who links to dead ones, by default."""
+
+_SLOW = """
+SELECT host, count(*), avg(seconds), max(seconds) FROM pages WHERE kind NOT IN ('robots', 'rendered', 'view')
+GROUP BY host HAVING count(*) > 2 ORDER BY avg(seconds) DESC, host LIMIT 25
+"""
+_REPEATED = """
+SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
+(SELECT revisit_of, count(*) AS n, min(url) AS example FROM pages
+ WHERE revisit_of IS NOT NULL AND kind = 'page' AND NOT EXISTS
+ (SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)
+ GROUP BY revisit_of ORDER BY n DESC, revisit_of LIMIT 25) AS copies
+JOIN pages AS first ON first.id = copies.revisit_of WHERE first.url <> copies.example OR copies.n > 1
+ORDER BY copies.n DESC, first.url
+"""
+_FACTS = """
+SELECT page.host, count(DISTINCT page.url) AS n, count(DISTINCT CASE WHEN page.noindex THEN page.url END),
+count(DISTINCT CASE WHEN first.url <> page.url THEN page.url END), 0
+FROM pages AS page LEFT JOIN pages AS first ON first.id = page.revisit_of WHERE page.kind = 'page'
+GROUP BY page.host ORDER BY n DESC, page.host
+"""
+_STORED = """
+SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
+coalesce(sum(revisit_of > 0 AND kind = 'page' AND NOT EXISTS
+(SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)), 0) FROM pages
+"""
+_PICTURES = "SELECT id FROM pages WHERE kind = ? ORDER BY id DESC LIMIT ?"
+_OF_SLOW: Final = (is_text, is_number, is_number, is_number)
+_OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
+_OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
+
+
+class Picture(NamedTuple):
+    """Of a page, as a browser shows it."""
+
+    url: str
+    data: str
+    """WebP, in base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The page store's side; of a crawl without one, nothing."""
+
+    captures: int = 0
+    size: int = 0
+    """Bytes of bodies, as transferred."""
+    first: float | None = None
+    last: float | None = None
+    copies: int = 0
+    """Pages whose body was stored before."""
+    slow: tuple[tuple[Any, ...], ...] = ()
+    repeated: tuple[tuple[Any, ...], ...] = ()
+    facts: tuple[str, ...] = ()
+    """What is so of nearly all pages of a host."""
+    pictures: tuple[Picture, ...] = ()
+    """Of the pages that were rendered last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """See the module. Times are Unix seconds."""
+
+    directory: Path
+    manifest: Manifest
+    made: float
+    version: str
+    since: tuple[str, ...]
+    """What the last run was told otherwise than the one before it, in words."""
+    urls: UrlTotals
+    history: History | None
+    seen: SeenFigures
+    content: ContentFigures
+    refused: list[tuple[str, str, str]]
+    """Hosts that said no most often: name, in which ways, and what can be done."""
+    refused_count: int
+    exceptions: tuple[RobotsLeave, ...]
+    """Where robots.txt was not obeyed."""
+    outcomes: Outcomes
+    hosts: list[tuple[Host, float]]
+    """The largest, with their importance."""
+    host_count: int
+    graph: graph.Graph
+    changes: list[Change]
+    """What was changed by hand while it ran, the newest first."""
+    held: list[HeldSet]
+    """What is demoted, with some of its URLs."""
+    held_count: int
+    dead: list[tuple[DeadLink, list[str]]]
+    """With the pages that link there."""
+    searched: Linkers
+    stored: Stored
+    rounds: list[Round]
+    """The last ones, the newest first."""
+    remote: list[str]
+    """What stores elsewhere have of it, in words."""
+    web: Web
+
+
+def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
+    """Read the crawl in `directory`, as of its last checkpoint. Raises `StorageError` and its kin."""
+    with FrontierReader(directory) as reader:
+        manifest = reader.manifest
+        urls = count_urls(reader)
+        hosts = list(reader.hosts())
+        largest = sorted(hosts, key=lambda host: (-host.known, host.name))
+        held_count = sum(1 for _ in reader.units(demoted=True))
+        referrers = first_referrers(reader, urls.dead)
+        refusals = reader.refusals()
+        stored, searched, web = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
+        return ReportData(
+            directory=directory,
+            manifest=manifest,
+            made=time.time(),
+            version=__version__,
+            since=reader.since(),
+            urls=urls,
+            history=reader.history(),
+            seen=reader.seen(),
+            content=reader.content(),
+            refused=list(islice(_refused(refusals), HOSTS)),
+            refused_count=len(refusals),
+            exceptions=reader.exceptions(),
+            outcomes=reader.outcomes(),
+            hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
+            host_count=len(hosts),
+            graph=_graph(reader, largest, urls),
+            changes=changes_of(reader.database)[: -CHANGES - 1 : -1],
+            held=list(islice(reader.held(), DEMOTED)),
+            held_count=held_count,
+            dead=[
+                (link, list(dict.fromkeys([*referrers.get(link.key, ()), *searched.pages.get(link.key, ())])))
+                for link in urls.dead
+            ],
+            searched=searched,
+            stored=stored,
+            rounds=read_rounds(reader.database)[: -ROUNDS - 1 : -1],
+            remote=reader.remote_files(),
+            web=web,
+        )
+
+
+def gather_web(directory: Path) -> dict[str, Any]:
+    """What the crawl in `directory` tells of the web, for JSON. Raises `StorageError` and its kin, also of a crawl
+    that has no page store.
+    """
+    manifest = manifest_of(directory)
+    with PageReader(directory) as reader:
+        web = read_web(reader)
+    about = {"directory": directory.name, "spider": manifest.spider, "begun": manifest.created, "made": time.time()}
+    return as_json(web, {**about, "version": __version__})
+
+
+def _refused(refusals: RefusalTotals) -> Iterator[tuple[str, str, str]]:
+    for host in dict.fromkeys(row.host for row in refusals.rows()):
+        rows = refusals.of(host)
+        yield host, summed_up(rows), ADVICE.get(rows[0].kind, "")
+
+
+def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> graph.Graph:
+    places = [
+        graph.Place(
+            host.key,
+            host.name,
+            host.known,
+            host.trap.demoted,
+            f"{host.name}: {host.known:,} URLs known, {host.fetched:,} fetched, "
+            f"importance {urls.hosts[host.key]:.2%}",
+        )
+        for host in largest[: graph.MAX_NODES]
+    ]
+    keys = {place.key for place in places}
+    links = {(s, t): pages for s, t, pages in reader.links() if s in keys and t in keys}
+    return graph.draw(places, links, max(0, len(largest) - len(places)))
+
+
+def _facts(reader: PageReader) -> Iterator[str]:
+    for host, *numbers in reader.rows(_FACTS, checks=[is_text, *[is_number] * 4]):
+        yield from HostPages(*numbers).facts(host)
+
+
+def _pictures(reader: PageReader) -> Iterator[Picture]:
+    prefix = record.urn(record.SCREENSHOT, "")
+    ids = reader.rows(_PICTURES, (record.SCREENSHOT, PICTURES), checks=[is_number])
+    for (number,) in ids:
+        if (capture := reader.get(number)) is not None:
+            body = reader.read(reader.get(capture.revisit_of or number) or capture).body
+            yield Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
+
+
+def _read_pages(
+    directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int
+) -> tuple[Stored, Linkers, Web]:
+    if not (directory / INDEX_FILE).exists():
+        return Stored(), Linkers({}, 0, 0), Web()
+    with PageReader(directory) as reader:
+        fingerprints = manifest.fingerprinter()
+        searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
+        captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
+        return Stored(
+            captures, size, first, last, copies,
+            tuple(reader.rows(_SLOW, checks=_OF_SLOW)),
+            tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
+            tuple(islice(_facts(reader), ROWS)),
+            tuple(_pictures(reader)),
+        ), searched, read_web(reader)  # fmt: skip

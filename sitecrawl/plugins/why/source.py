@@ -1,0 +1,234 @@
+"""What of a crawl speaks for an answer: its database and its pages as of the last checkpoint, whoever looks at them.
+
+All look-ups here are by key, or are bounded: an answer costs some milliseconds in a crawl of any size, and the
+process that crawls can give it as well. `thorough` are those who have more time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import chain, islice
+from typing import Final, NamedTuple, Protocol
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawldir.database import Database, next_prefix
+from sitecrawl.crawldir.directory import Manifest
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.crawldir.terms import terms_of
+from sitecrawl.dust.learner import Learner
+from sitecrawl.frontier.classes import UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.places import Places
+from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.scope import Scope
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sites import pool_of
+from sitecrawl.frontier.tables import HostTable
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.plugins.why.in_force import in_force, sheets_in_force
+from sitecrawl.plugins.why.linkers import find_linker
+from sitecrawl.sheets import RobotsException, Sheet, Sheets
+from sitecrawl.sheets.change import changes_of
+from sitecrawl.sheets.live import LiveSheets
+from sitecrawl.sitemap.record import SitemapRecord
+from sitecrawl.urls.shape import shape_of
+from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
+
+QUICK: Final = 2_000
+"""Rows of a table that are gone through where a crawl waits meanwhile: about 2 ms."""
+THOROUGH: Final = 200_000
+_ENTRY_AT: Final = 12
+"""Where in a key of the queue the rank begins."""
+
+
+class Live(NamedTuple):
+    """What only the process knows that crawls."""
+
+    in_flight: bool = False
+    rest: float = 0.0
+    """Seconds for which the host is not asked."""
+    failures: int = 0
+    """In a row, of the host."""
+    dead: bool = False
+    """Whether the host is given up, or has ceased to answer."""
+    paused: str = ""
+    """Why nothing is asked for at all."""
+
+
+class Liveness(Protocol):
+    """Asked for a URL, by its fingerprint, and the name of the host that it is of."""
+
+    def __call__(self, key: bytes, host: str, /) -> Live | None: ...
+
+
+class Source:
+    """See the module. `told`: the database that says what the crawl was told, where that is another one.
+    `search_pages`: so many stored pages, the newest, are read to find one that links to a URL that is not known.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        manifest: Manifest,
+        pages: PageReader | None = None,
+        *,
+        told: Database | None = None,
+        live: Liveness = lambda _key, _host: None,
+        thorough: bool = False,
+        search_pages: int = 0,
+    ) -> None:
+        self.database = database
+        self.manifest = manifest
+        self.fingerprints = manifest.fingerprinter()
+        self.canonicalizer = Canonicalizer()
+        self.pages = pages
+        self._told = told or database
+        self._changes = changes_of(self._told)
+        self.terms = in_force(terms_of(self._told), self._changes)
+        self.live = live
+        self.thorough = thorough
+        self.search_pages = search_pages
+        self.most = THOROUGH if thorough else QUICK
+
+    @property
+    def leaves(self) -> Sheets:
+        """Where robots.txt is not obeyed."""
+        found = self.terms.exceptions if self.terms is not None else ()
+        return Sheets([Sheet(one.hosts, robots=RobotsException(one.reason, one.paths)) for one in found])
+
+    @property
+    def schemes(self) -> Schemes:
+        return CRAWLED if self.terms is not None and self.terms.ftp else WEB
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(Overlay(self.database, "meta"))
+
+    @property
+    def scope(self) -> Scope | None:
+        """The spider's; None where it has another one, or nobody knows."""
+        terms = self.terms
+        if terms is None or not terms.scope:
+            return None
+        places = Places(self._told, terms.scope)
+        scope = Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=places)
+        scope.lay(self.sheets)
+        return scope
+
+    @cached_property
+    def sheets(self) -> LiveSheets:
+        """What is otherwise for some hosts. Raises `CorruptFile`."""
+        return sheets_in_force(self.terms.sheets if self.terms is not None else (), self._changes)
+
+    def max_depth(self, host: str) -> int:
+        """Of the host of that name; 0 for no limit."""
+        most = self.sheets.of(host).max_depth
+        return most if most is not None else self.terms.max_depth if self.terms is not None else 0
+
+    # URLs
+
+    def canonical(self, url: Url) -> str:
+        return self.canonicalizer.canonical(url)
+
+    def key(self, url: Url) -> bytes:
+        return self.fingerprints.url(self.canonical(url))
+
+    def record(self, key: bytes) -> UrlRecord | None:
+        data = self.database.get("urls", key)
+        return None if data is None else UrlRecord.unpack(data)
+
+    def name(self, key: bytes) -> str:
+        """The URL with this fingerprint: of the crawl, or a sitemap's; empty for none."""
+        if (record := self.record(key)) is not None:
+            return record.url
+        data = self.database.get("sitemaps", key)
+        return "" if data is None else SitemapRecord.unpack(data).url
+
+    def begins(self, start: bytes) -> str:
+        """The URL whose fingerprint begins with `start`; empty for none."""
+        rows = self.database.scan("urls", start, next_prefix(start))
+        return next((UrlRecord.unpack(data).url for _, data in rows), "")
+
+    # Hosts
+
+    def host(self, key: bytes) -> Host | None:
+        return HostTable(self.database, self.fingerprints.host).get(key)
+
+    def host_named(self, name: str) -> Host | None:
+        """The host where URLs of the host `name` are: itself, or its site's pool."""
+        names = (name, pool_of(name))
+        return next((host for one in names if one and (host := self.host(self.fingerprints.host(one)))), None)
+
+    def learner(self, host: Host) -> Learner | None:
+        """What was learnt of the URLs of `host`."""
+        data = self.database.get("rules", host.key)
+        return None if data is None else Learner.unpack(data)
+
+    def class_row(self, name: bytes) -> ClassRow | None:
+        return Classes(self.database).get(name)
+
+    def is_given_up(self, host: Host, key: bytes) -> bool:
+        return self.database.get("given_up", host.key + key) is not None
+
+    # The queue
+
+    def before(self, section: Section, entry: bytes) -> int:
+        """How many entries of a section come before `entry`; `most` for as many or more."""
+        rows = self.database.scan("queue", section.key, section.key + entry)
+        return sum(1 for _ in islice(rows, self.most))
+
+    def waiting_like(self, host: Host, url: Url, limit: int) -> list[UrlRecord]:
+        """URLs that wait on `host` with the path of `url` and another query, among the first of their sections."""
+        stem = str(shape_of(url.href)).partition("?")[0]
+        like = (one for one in host.sections.values() if one.queued and one.shape.partition("?")[0] == stem)
+        rows = chain.from_iterable(self.database.scan("queue", one.key, next_prefix(one.key)) for one in like)
+        keys = [key[_ENTRY_AT + RANK_BYTES :] for key, _ in islice(rows, QUICK)]
+        records = (UrlRecord.unpack(data) for data in self.database.get_many("urls", keys) if data is not None)
+        return list(islice((one for one in records if _path(one.url) == _path(url.href)), limit))
+
+    def hosts_before(self, host: Host) -> int | None:
+        """How many hosts have their turn before `host`; None where there are too many to say."""
+        found = 0
+        for number, (key, data) in enumerate(self.database.scan("hosts")):
+            if number >= self.most:
+                return None
+            other = Host.unpack(key, data)
+            found += other.queued > 0 and key != host.key and not other.trap.demoted and other.turn < host.turn
+        return found
+
+    # Pages
+
+    def versions(self, url: Url) -> Sequence[Capture]:
+        return [] if self.pages is None else self.pages.versions(self.canonical(url))
+
+    def shown_with(self, part: Capture) -> Capture | None:
+        """The page whose browser asked for `part`."""
+        return None if self.pages is None else self.pages.shown_with(part)
+
+    def linker(self, key: bytes) -> Capture | None:
+        """A stored page that links to the URL with that fingerprint; None if none is found."""
+        if self.pages is None or not self.search_pages:
+            return None
+        return find_linker(self.pages, self.fingerprints, key, self.search_pages)
+
+    def robots(self, url: Url) -> tuple[Capture, bytes] | None:
+        """The last stored robots.txt for a URL, and what it said; None without one, or where it cannot be read."""
+        if self.pages is None:
+            return None
+        found = self.pages.versions(f"{url.origin}/robots.txt")
+        with suppress(StorageError):
+            return next(((one, self.pages.read(one).body) for one in found), None)
+        return None
+
+
+def content_of(row: ClassRow | None) -> bytes:
+    """The beginning of the fingerprint of the page that had a class's content first; empty if nobody knows."""
+    return row.content if row is not None and row.content != UNKNOWN else b""
+
+
+def _path(href: str) -> str:
+    return href.partition("?")[0]
