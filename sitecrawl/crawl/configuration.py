@@ -205,6 +205,11 @@ def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave
                 yield RobotsLeave(sheet.hosts, sheet.robots.paths, sheet.robots.reason)
 
 
+def use(settings: BaseSettings) -> tuple[str, str]:
+    """What the pages are for, empty if that is not said, and our name to robots.txt, which may forbid it."""
+    return str(settings.get("SITECRAWL_USE") or ""), robots_agent(settings)
+
+
 def robots_agent(settings: BaseSettings) -> str:
     """By which robots.txt knows the crawl."""
     agent: str = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]

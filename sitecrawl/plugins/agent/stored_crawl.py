@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.reader import PageFilter
@@ -37,13 +38,18 @@ _SEARCH_SECONDS: Final = 20.0
 
 
 class StoredCrawl:
-    """`pages` opens the crawl's page store, `source` its frontier."""
+    """`pages` opens the crawl's page store, `source` its frontier. `use`: what the pages are for, if that is said:
+    those that refuse it are not shown. `agent`: our name to robots.txt.
+    """
 
     def __init__(
         self,
         pages: Callable[[], AbstractContextManager[Reader]],
         source: Callable[[], AbstractContextManager[Source]],
+        use: str = "",
+        agent: str = AGENT,
     ) -> None:
+        self._use, self._agent = use, agent
         self._pages = pages
         self._source = source
 
@@ -57,10 +63,11 @@ class StoredCrawl:
         with (
             self._pages() as reader,
             SearchIndex(reader.directory) as index,
-            pages_with_texts(reader) as pages,
+            pages_with_texts(reader, agent=self._agent) as pages,
         ):
             index.update(pages, lambda: time.monotonic() < until)
             found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance.of_key)
+            found = [hit for hit in found if not pages.refuse(hit.url, self._use)]
         return {"hits": [dict(HITS.facts(hit)) for hit in found], "complete": time.monotonic() < until}
 
     def page(self, url: str, offset: int = 0, limit: int = 20_000) -> dict[str, Any]:
@@ -69,10 +76,12 @@ class StoredCrawl:
         """
         if offset < 0 or not 1 <= limit <= MOST_TEXT:
             raise OptionError(f"offset is at least 0, and limit from 1 to {MOST_TEXT}")
-        with self._pages() as reader, pages_with_texts(reader) as pages:
+        with self._pages() as reader, pages_with_texts(reader, agent=self._agent) as pages:
             captures = reader.find(url)
             if not captures:
                 raise StorageError(f"{url} is not stored")
+            if pages.refuse(captures[0].url, self._use):
+                raise StorageError(f"{url} is not to be used for {self._use}: its site says so")
             store = next(store for _, store in pages.stores if store.get(captures[0].id) == captures[0])
             text = pages.page_of(store, captures[0]).markdown or ""
             end = offset + limit
@@ -103,12 +112,13 @@ class StoredCrawl:
         crawl, or since a time such as 2026-11-21, 12h or 7d.
         """
         _check(limit)
-        with self._pages() as reader, pages_with_texts(reader) as pages:
+        with self._pages() as reader, pages_with_texts(reader, agent=self._agent) as pages:
             if since:
                 spans = spans_since(pages, parse_since(since, datetime.now(UTC)))
             else:
                 spans = spans_of(pages, span_of(rounds_in(reader.directory)))
-            return {"changes": [dict(WITH_DIFFS.facts(one)) for one in islice(changes(pages, spans), limit)]}
+            found = (one for one in changes(pages, spans) if not pages.is_refused(one.page, self._use))
+            return {"changes": [dict(WITH_DIFFS.facts(one)) for one in islice(found, limit)]}
 
     def why(self, url: str) -> dict[str, Any]:
         """Say why a URL was fetched, waits, was left out, or is not known; with the evidence, and what would help."""

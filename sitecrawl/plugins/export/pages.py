@@ -140,6 +140,11 @@ class Pages:
         self.refused += is_refused
         return is_refused
 
+    def refuse(self, url: str, use: str) -> bool:
+        """Whether the newest page of a URL, if one is stored, refuses a use, if one is named; counted."""
+        found = [(reader, one) for reader in self.readers for one in reader.find(url)] if use else []
+        return bool(found) and self.is_refused(self.page_of(*max(found, key=lambda one: one[1].fetched)), use)
+
     def page_of(self, reader: PageReader, capture: Capture) -> ExportedPage:
         """What is known of one capture of a store."""
         times = self._times([capture]).get((capture.url_key, capture.kind))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from crawling import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from pagestore_helpers import STARTED, exchange, page
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.page.items import Exchange, Headers
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.plugins.agent.stored_crawl import StoredCrawl
 from sitecrawl.plugins.export.fields import fields_named
 from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.rights import HostRights, Said, said_of
+from sitecrawl.plugins.why.source import Source
 
 AGENT = "sitecrawl"
 URL = "https://a.example/docs/page?x=1"
@@ -216,3 +221,30 @@ def test_what_refuses_a_use_is_left_out(tmp_path: Path) -> None:
         assert [row["url"][20:] for row in rows(pages, use="train-ai")] == ["late"]
         assert pages.refused == 3
         assert len(rows(pages, use="search")) == 3
+
+
+def test_commands(tmp_path: Path) -> None:
+    """A search and the graph leave out what refuses the use, and say how much; an archive has all, and says so."""
+    stored(tmp_path / "job").close()
+    words = ("-d", str(tmp_path / "job"), "-s", "SITECRAWL_USE=train-ai")
+    done = scrapy("search", "own", *words)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 pages are left out" in done.stderr
+    assert "http://site.example/late" in scrapy("search", "late", *words).stdout
+    done = scrapy("export", "graph", "-o", str(tmp_path / "links.arcs"), *words)
+    assert "2 pages are left out" in done.stderr
+    assert (tmp_path / "links.urls").read_text().split() == ["http://site.example/late"]
+    done = scrapy("export", "wacz", "-o", str(tmp_path / "out.wacz"), *words)
+    assert "the archive has all pages, those that refuse train-ai, too" in done.stderr
+
+
+def test_agents(tmp_path: Path) -> None:
+    """An agent is not shown what refuses the use."""
+    stored(tmp_path).close()
+    crawl = StoredCrawl(lambda: PageReader(tmp_path), lambda: nullcontext(cast("Source", None)), "train-ai")
+    assert crawl.search("own")["hits"] == []
+    assert len(crawl.search("late")["hits"]) == 1
+    assert crawl.page("http://site.example/late")["markdown"] == "b"
+    with pytest.raises(StorageError, match="not to be used for train-ai"):
+        crawl.page("http://site.example/own")
+    assert [row["url"] for row in crawl.changes(since="2020-01-01")["changes"]] == ["http://site.example/late"]

@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ReadingCommand
+from sitecrawl.crawl import configuration
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.why.why_source import source_of
 
@@ -57,7 +58,10 @@ class Command(ReadingCommand):
                 pass  # whoever starts it sees at once that there is no crawl
             from sitecrawl.plugins.agent.stored_crawl import StoredCrawl  # noqa: PLC0415 - for this command alone
 
-            crawl = StoredCrawl(lambda: self.pages(opts), lambda: source_of(self, opts))
+            assert self.settings is not None
+            crawl = StoredCrawl(
+                lambda: self.pages(opts), lambda: source_of(self, opts), *configuration.use(self.settings)
+            )
             if opts.http is None:
                 from sitecrawl.plugins.agent.mcp_server import server_of  # noqa: PLC0415 - as above
 

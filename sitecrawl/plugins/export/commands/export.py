@@ -20,7 +20,7 @@ from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.nothing import Counted, in_store, why_nothing
 from sitecrawl.console.output import output
-from sitecrawl.crawl.configuration import robots_agent
+from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -141,8 +141,7 @@ class Command(ReadingCommand):
         if opts.chunks is not None:
             _check_chunks(opts)
         goes_on = _goes_on(opts)
-        assert self.settings is not None
-        use, agent = str(self.settings.get("SITECRAWL_USE") or ""), robots_agent(self.settings)
+        use, agent = self._use()
         choice = replace(_choice(opts), limit=None if opts.unique else opts.limit, use=use)
         with (
             self.pages(opts) as reader,
@@ -163,8 +162,12 @@ class Command(ReadingCommand):
             if opts.unique:
                 chosen.leave_out_repeats(known, opts.limit)
             yield chosen
-            if use:
-                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
+            _say_refused(pages, use)
+
+    def _use(self) -> tuple[str, str]:
+        """What the pages are for, if that is said, and our name to robots.txt."""
+        assert self.settings is not None
+        return configuration.use(self.settings)
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
@@ -185,8 +188,9 @@ class Command(ReadingCommand):
         target = Path(name)
         if target.suffix not in {".parquet", ".arcs"}:
             raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
-        choice = replace(_choice(opts), all=False)
-        with self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
+        use, agent = self._use()
+        choice = replace(_choice(opts), all=False, use=use)
+        with self.pages(opts) as reader, _room(target) as room, Pages(reader, agent=agent) as pages:
             found = graph.LinkGraph(pages.chosen(choice), room)
             if not found.nodes:
                 _say_nothing(reader, choice)
@@ -196,6 +200,7 @@ class Command(ReadingCommand):
             else:
                 _write(str(target.with_suffix(".urls")), graph.url_lines(found.urls()))
                 _write(name, graph.arc_lines(found.all_arcs()))
+            _say_refused(pages, use)
             return Written(f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
 
     def _wacz(self, opts: argparse.Namespace, name: str) -> Written:
@@ -210,6 +215,8 @@ class Command(ReadingCommand):
                 written = WaczWriter(pages, file, room).write(title, f"sitecrawl {sitecrawl.__version__}")
             if not written.pages:
                 _say_nothing(reader, Choice())
+            if use := self._use()[0]:
+                print(f"scrapy: the archive has all pages, those that refuse {use}, too", file=sys.stderr)
             what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
             return Written(what, pages.unreadable)
 
@@ -305,6 +312,11 @@ def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
     for name in names:
         if getattr(opts, name):
             raise UsageError(f"scrapy export {form} takes no --{name.replace('_', '-')}", print_help=False)
+
+
+def _say_refused(pages: Pages, use: str) -> None:
+    if use:
+        print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
 
 
 def _say_nothing(reader: Reader, choice: Choice) -> None:

@@ -11,6 +11,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import write
 from sitecrawl.console.nothing import in_store
+from sitecrawl.crawl import configuration
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export.fulltext import SearchIndex, query_of
 from sitecrawl.plugins.export.hit_rows import HITS
@@ -44,14 +45,19 @@ class Command(ListingCommand):
             self.list(opts)
 
     def list(self, opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        use, agent = configuration.use(self.settings)
         with (
             self.pages(opts) as reader,
             SearchIndex(reader.directory) as index,
-            pages_with_texts(reader) as pages,
+            pages_with_texts(reader, agent=agent) as pages,
         ):
             if not opts.no_update:
                 index.update(pages)
             hits = index.find(opts.words, opts.limit, importance=pages.importance.of_key)
+            had, hits = len(hits), [hit for hit in hits if not pages.refuse(hit.url, use)]
             write(hits, HITS, sys.stdout, format=opts.format)
-            if not hits:
+            if use:
+                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
+            if not had:
                 print(f"scrapy: no page has all of these words: {in_store(reader)}", file=sys.stderr)
