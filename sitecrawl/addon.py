@@ -84,7 +84,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DUPLICATE_CONTENT": REVISIT,
     "SITECRAWL_DEDUPE_FROM": [],
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
-    "SITECRAWL_WARC_MASKED": ["Authorization", "Cookie"],
+    "SITECRAWL_WARC_MASKED": ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token"],
     "SITECRAWL_REMOTE": "",
     "SITECRAWL_REMOTE_OPTIONS": {},
     "SITECRAWL_REMOTE_WAIT": 300.0,

@@ -11,6 +11,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.frontier_rows import HELD, RULES, UNITS, URLS
 from sitecrawl.console.listing import write
+from sitecrawl.console.nothing import Counted
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
@@ -67,7 +68,10 @@ class Command(ListingCommand):
                 urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
                 write(urls, URLS, sys.stdout, format="urls" if opts.format == "table" else opts.format)
             elif opts.demoted:
-                write(islice(reader.held(opts.host), opts.limit), HELD, sys.stdout, format=opts.format)
+                held = Counted(islice(reader.held(opts.host), opts.limit))
+                write(held, HELD, sys.stdout, format=opts.format)
+                if not held.number:
+                    print("scrapy: nothing is held back", file=sys.stderr)
             else:
                 units = islice(reader.units(opts.host), opts.limit)
                 write(units, UNITS, sys.stdout, format=opts.format)

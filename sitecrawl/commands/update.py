@@ -38,4 +38,6 @@ class Command(CrawlCommand):
             return
         self.settings.set("JOBDIR", str(directory), priority="cmdline")
         opts.spargs = {**given, "again": "1", **opts.spargs}
+        if str(opts.spargs["again"]) == "0":
+            raise UsageError("scrapy update is one more round: it takes no -a again=0", print_help=False)
         super().run([spider], opts)

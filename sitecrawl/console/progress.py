@@ -41,7 +41,7 @@ from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.told import Told
-from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
+from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.frontier.left import full_hosts, last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
@@ -72,7 +72,8 @@ class HostErrors:
 
     def request_left_downloader(self, request: Request) -> None:
         """Scrapy says this right after `response_downloaded`, and alone where nothing was downloaded."""
-        if request is not self._arrived:
+        is_put_off = request.meta.get(PUT_OFF) and not request.meta.get("retry_times")
+        if request is not self._arrived and not is_put_off:
             self._count(request.url)
         self._arrived = None
 

@@ -21,6 +21,9 @@ INCOMPLETE: Final = "search/incomplete"
 
 LOST: Final = "cluster/lost_pages"
 """The statistic of pages that a worker has fetched and that do not count."""
+PUT_OFF: Final = "sitecrawl_put_off"
+"""In the `meta` of a request: its first attempt was put off."""
+_PUT_OFF: Final = frozenset({"NothingYet", "PutOff"})
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
 
@@ -33,7 +36,7 @@ class Traffic:
     """Responses by status, without those of requisites, errors that were answers to guesses, pages that were asked
     for again because a browser could not show them, and what could not be decoded."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Downloads that brought nothing, by what went wrong; every attempt counts."""
+    """Downloads that brought nothing, by what went wrong; every attempt counts that was not put off."""
     received: int = 0
     """Bytes of all responses, as transferred."""
     duplicates: int = 0
@@ -123,7 +126,7 @@ def _failures(stats: Mapping[str, Any]) -> Counter[str]:
     for name, n in stats.items():
         if name.startswith("downloader/exception_type_count/"):
             kind = name.rpartition("/")[2].rpartition(".")[2]
-            if words := of_exception(kind):
+            if kind not in _PUT_OFF and (words := of_exception(kind)):
                 found[words] += n
     return found
 

@@ -40,12 +40,14 @@ from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import PUT_OFF
 from sitecrawl.extensions.download_errors import (
     HELPS,
     STATS,
     IdleTimeout,
     LimitExceeded,
     NoTls,
+    PutOff,
     excuse,
     for_scrapy,
 )
@@ -103,6 +105,8 @@ class DownloadHandler(BaseDownloadHandler):
         except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
             is_of_chain = isinstance(error, DownloadCancelledError) and REDIRECTS_SIZE in request.meta
             self._stats.inc_value(limits.REDIRECT_SIZE.stat if is_of_chain else STATS[type(error)])
+            if isinstance(error, PutOff):
+                request.meta[PUT_OFF] = True
             if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
                 logger.info("Given up: %s: %s", request, error)
             raise

@@ -19,7 +19,7 @@ class WarcOptions:
     """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
     robots_exceptions: tuple[str, ...] = ()
     """Where it is another and by whose leave, for the same, a line each."""
-    masked: frozenset[str] = frozenset({"authorization", "cookie"})
+    masked: frozenset[str] = frozenset({"authorization", "cookie", "x-api-key", "x-auth-token"})
     """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
     key: bytes = b""
     """The crawl's, at most 64 bytes: its records are sealed with it. Empty leaves that out."""

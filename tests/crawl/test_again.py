@@ -212,6 +212,11 @@ def test_update(tmp_path: Path) -> None:
         assert told[-1]["round"].items() >= {"number": 1, "asked": 2, "new": 1, "changed": 1, "unchanged": 1}.items()
         assert told[-1]["text"].endswith("(1 new, 1 changed of 2 known URLs).")
         assert "Since the last run" not in done.stderr
+        assert scrapy("changes", "-d", str(job), "--round", "1", "--format", "urls").stdout.count("/c") == 1
+        scrapy("update", str(job), settings=settings)
+        assert "no page is new, changed, gone or moved" in scrapy("changes", "-d", str(job)).stderr
+    refused = scrapy("update", str(job), "-a", "again=0")
+    assert (refused.returncode, "it takes no -a again=0" in refused.stderr) == (2, True)
     missing = scrapy("update", str(tmp_path / "none"))
     assert (missing.returncode, "holds no crawl" in missing.stderr) == (1, True)
 

@@ -323,6 +323,8 @@ def test_what_hangs_is_put_off(tmp_path: Path) -> None:
     assert good_pages(tmp_path, web.root) == dict.fromkeys(["/", *slow, *GOOD], 1)
     assert asked[:6] == ["/robots.txt", "/", *slow]
     assert max(map(asked.index, GOOD)) < min(asked.index(path, 6) for path in slow)
+    assert re.search("failed downloads +0$", found.log, re.MULTILINE)
+    assert "worst hosts" not in found.log
 
 
 def test_a_robots_txt_has_no_seat_of_its_own(tmp_path: Path) -> None:
