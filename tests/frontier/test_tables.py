@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -284,9 +285,14 @@ def dump(database: Database) -> Iterator[str]:
 
 
 def test_the_documented_example(tmp_path):
-    """A crawl's database is, byte for byte, what the documentation shows."""
+    """The rows that the documentation shows are, byte for byte and in their order, those of a crawl's database."""
     document = Path(__file__).parents[2] / "docs" / "formats" / "database.md"
-    shown = document.read_text().split("```\n")[1]
+    shown = rows_of(document.read_text().split("```\n")[1])
     database = example(tmp_path / "db")
-    assert "\n".join(dump(database)) + "\n" == shown
+    assert [row for row in rows_of("\n".join(dump(database)) + "\n") if row in shown] == shown
     put_away(database)
+
+
+def rows_of(text: str) -> list[str]:
+    """A dump's rows, each a line and the indented lines below it."""
+    return re.findall(r"^\S.*\n(?:    .*\n)*", text, re.MULTILINE)
