@@ -95,7 +95,7 @@ class ScalableBloom:
         return found
 
     def __len__(self) -> int:
-        """How many keys were added."""
+        """Number of added keys."""
         return sum(self._counts)
 
     def clear(self, capacity: int) -> None:
@@ -127,7 +127,7 @@ class ScalableBloom:
 
 
 def _bound(kind: Kind, error_rate: float) -> float:
-    """What a table that does not grow is wrong about, at most, is everything."""
+    """Upper bound of the share of wrong yeses: 1 for a table that does not grow."""
     return error_rate if kind.grows else 1.0
 
 

@@ -1,4 +1,4 @@
-"""What the layers of a `ScalableBloom` are made of, by name: a class for each library, and a bitmap of ours."""
+"""Kinds of layers of a `ScalableBloom`, by name: a class for each library, and our own bitmap."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.extras import how_to_install
 
 _RBLOOM_HEAD_BYTES: Final = 8
-"""How many hash functions there are, before the bits."""
+"""Number of hash functions, stored before the bits."""
 _BITS_BYTES: Final = 8
-"""How many bits a bitmap has, before the bits."""
+"""Number of bits of a bitmap, stored before them."""
 
 
 class Kind(Protocol):
-    """How one layer of fixed capacity is made, filled and written down. A layer itself answers `point in layer`."""
+    """Make, fill and serialise layers of fixed capacity. A layer itself answers `point in layer`."""
 
     name: str
     title: str
-    """What the log calls such a filter."""
+    """Name of such a filter in the log."""
     is_alone: bool
     """Whether there is never an exact set behind it, so that its wrong yeses are lost pages."""
     grows: bool
@@ -113,7 +113,7 @@ class Rbloom:
 
 
 class Bitmap:
-    """So many `bits`, of which a key sets one, and is found where that is set."""
+    """Bitmap of `bits` bits: a key sets one, and is found if that bit is set."""
 
     __slots__ = ("_bytes", "bits")
 

@@ -1,4 +1,4 @@
-"""What a cache in front of the URL-seen test does, whatever it forgets first."""
+"""Interface of the caches in front of the URL-seen test, for all policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Cache(ABC):
     __slots__ = ("_held", "capacity", "hits", "misses")
 
     name: ClassVar[str]
-    """What the log calls its policy."""
+    """Name of its policy in the log."""
     _held: dict[bytes, Any] | set[bytes]
 
     def __init__(self, capacity: int) -> None:

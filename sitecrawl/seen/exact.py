@@ -66,12 +66,12 @@ LAYOUT: Final = Layout(b"sitecrawl-seen-2", ("seen", "meta"), "start in a new di
 
 
 class _Commit(NamedTuple):
-    """What a flush makes permanent beside its keys."""
+    """Record of a flush, made permanent together with its keys."""
 
     flush: int = 0
     """Its number."""
     keys: int = 0
-    """How many there are up to it."""
+    """Number of keys up to this flush."""
     ahead: bool = False
     """Whether keys of the next flush may be on disk already."""
 

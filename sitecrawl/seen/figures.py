@@ -16,19 +16,19 @@ from sitecrawl.base.figures import Figures
 
 @dataclass(slots=True)
 class Lookups:
-    """Where an exact set found its answers, in keys."""
+    """Numbers of keys that an exact set answered, by place."""
 
     recent: int = 0
-    """In what waits to be written: the table of recently added URLs."""
+    """Found in the write batch, the table of recently added URLs."""
     buffer: int = 0
-    """In records that it has read or written of late, and kept."""
+    """Found in recently read or written records in memory."""
     disk: int = 0
-    """By asking RocksDB, which has buffers of its own."""
+    """Asked of RocksDB, which has buffers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFigures(Figures):
-    """In tests, but for `disk_reads`. Each test is counted once among those that `asked` adds up."""
+    """Counts of tests, except `disk_reads`. `asked` is the sum of the answers; each test counts once."""
 
     prefix = "seen"
 
@@ -58,7 +58,7 @@ class SeenFigures(Figures):
         return in_memory + self.recent_hits + self.buffer_hits + self.disk_lookups
 
     def counts(self) -> dict[str, int]:
-        """By name, `asked` first."""
+        """Counts by name, `asked` first."""
         return {"asked": self.asked, **asdict(self)}
 
     def rows(self) -> Iterator[tuple[str, int, str]]:

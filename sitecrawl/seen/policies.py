@@ -108,7 +108,7 @@ class StaticCache(Cache):
 
 
 CACHES: Final[dict[str, type[Cache]]] = {"clock": Clock, "lru": Lru, "random": RandomCache, "static": StaticCache}
-"""By what the setting calls them."""
+"""Cache classes by the setting's names."""
 
 
 def cache_of(policy: str, capacity: int, popular: Iterable[bytes] = ()) -> Cache:

@@ -37,7 +37,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class SeenOptions:
-    """How a seen set is built. Only whether it `has_set` changes what it answers; the others cost memory or time."""
+    """Options of a seen set. Only `has_set` changes its answers; the others cost memory or time."""
 
     bloom: str = "pybloom-live"
     """Which filter: `pybloom-live`; `rbloom` (eight times as fast); `auto`: what the directory has, and in a
@@ -49,7 +49,7 @@ class SeenOptions:
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""
     policy: str = "clock"
-    """What the cache forgets first, one of `seen.policies.CACHES`."""
+    """Eviction policy of the cache, one of `seen.policies.CACHES`."""
     popular: tuple[bytes, ...] = ()
     """Keys that have places in a static cache from the start."""
     exact: bool = True

@@ -44,7 +44,7 @@ class BloomFilter(Protocol):
     name: str
     """Which filter and which hash, as stored with it on disk."""
     title: str
-    """What the log calls it."""
+    """Name in the log."""
     error_rate: float
     """The share of keys that were never added and are found all the same, at most."""
 
@@ -60,7 +60,7 @@ class ExactSet(Protocol):
     """A set of 16-byte fingerprints that is never wrong."""
 
     lookups: Lookups
-    """Where `contains_many` found its answers."""
+    """Places where `contains_many` found its answers."""
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]: ...
 
@@ -72,7 +72,7 @@ class ExactSet(Protocol):
 
 @dataclass(slots=True)
 class SeenStats:
-    """What the tiers before the exact set answered since the set was opened, in keys."""
+    """Numbers of keys that the tiers before the exact set answered since the set was opened."""
 
     new: int = 0
     """Keys that `add_many` had not seen before."""
@@ -117,7 +117,7 @@ class SeenSet:
         return self._add_cold(list(self._cold(keys)))
 
     def _cold(self, keys: Sequence[bytes]) -> dict[bytes, int]:
-        """What the cache did not know, and does from now on, with first places."""
+        """Add `keys` to the cache; return those that it did not know, with their first places."""
         cold = self.cache.touch_many(keys)
         self.stats.cache_hits += len(keys) - len(cold)
         return cold
@@ -148,7 +148,7 @@ class SeenSet:
         return [yes or next(known) for yes in cached]
 
     def _known(self, keys: Sequence[bytes]) -> list[bool]:
-        """What the tiers behind the cache say."""
+        """Ask the tiers behind the cache."""
         if self.bloom is None or self.is_filling:
             return self._exactly(keys)
         maybe = self.bloom.contains_many(keys)
@@ -199,7 +199,7 @@ class SeenSet:
             self._missing = None
 
     def figures(self) -> SeenFigures:
-        """What each tier did since the set was opened; takes half a millisecond where there is an exact set."""
+        """Counts of each tier since the set was opened; takes half a millisecond with an exact set."""
         stats, exact = self.stats, self.exact
         found = exact.lookups if exact is not None else Lookups()
         return SeenFigures(
