@@ -1,4 +1,4 @@
-"""What a crawl is told otherwise than in its last run, in words."""
+"""Describe in words how a crawl's settings differ from its last run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _of_lists(name: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _of_sheets(before: tuple[Mapping[str, Any], ...], now: tuple[Mapping[str, Any], ...]) -> Iterator[str]:
-    """Those for the same hosts are the same sheet."""
+    """Compare sheets; sheets for the same hosts count as one sheet."""
     old, new = _by_hosts(before), _by_hosts(now)
     for hosts in dict.fromkeys((*new, *old)):
         if hosts not in old:

@@ -32,14 +32,14 @@ FORMAT: Final = 2
 MANIFEST: Final = "crawl.json"
 DIFFERS: Final = "it is not as it was when the crawl began"
 WORKER_PREFIX: Final = "worker-"
-"""What the directories of a shared crawl's workers are called, below one of its own."""
+"""Prefix of the directories of a shared crawl's workers."""
 _DRAFT: Final = "crawl.json.new"
 """The manifest while it is written: all that a crash leaves of a crawl that had hardly begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `crawl.json` says."""
+    """Content of `crawl.json`."""
 
     spider: str
     created: float
@@ -50,7 +50,7 @@ class Manifest:
     format: int = FORMAT
     hash: str = HASH_NAME
     split: str = BY_SITE
-    """Of which part of hosts' names the regions are made that keys begin with (`urls.fingerprint.SPLITS`)."""
+    """Part of hosts' names from which the regions of keys are made (`urls.fingerprint.SPLITS`)."""
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -58,7 +58,7 @@ class Manifest:
         return bytes.fromhex(self.key)
 
     def fingerprinter(self) -> Fingerprinter:
-        """That of the crawl's URLs and hosts. Raises `ValueError` for a key or a split that is none."""
+        """Fingerprinter of the crawl's URLs and hosts. Raises `ValueError` for an invalid key or split."""
         return Fingerprinter(self.fingerprint_key, self.split)
 
 

@@ -1,4 +1,4 @@
-"""What the file system does not do by itself."""
+"""Durable writes: files and folders that survive a power cut."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sitecrawl.base.errors import CorruptFile, StorageError
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NO_TEXT = "Could not decode to UTF-8"
-"""How `sqlite3` begins an error of its own, which has no name: nobody stores such a text."""
+"""Beginning of the message of an unnamed `sqlite3` error: a stored text is no UTF-8."""
 
 
 def file_errors(path: Path) -> AbstractContextManager[None, None]:

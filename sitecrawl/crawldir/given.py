@@ -32,7 +32,7 @@ class Given(Participant):
 
 
 def given_to(database: Database) -> dict[str, str]:
-    """Those of the last run; empty where there was none. Raises `CorruptFile`."""
+    """Arguments of the last run; empty if there was none. Raises `CorruptFile`."""
     data = database.get("meta", ARGUMENTS)
     if data is None:
         return {}

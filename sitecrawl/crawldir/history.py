@@ -26,7 +26,7 @@ CAPACITY: Final = 720
 _SLACK: Final = 0.2
 """Seconds by which a point may come too soon: no timer is exact."""
 _PAUSE: Final = 3
-"""So many intervals without a point are a pause: a crawl that runs has a point in each, or in every second one."""
+"""Intervals without a point that make a pause; a running crawl has a point in every one or two."""
 
 
 class History:

@@ -33,7 +33,7 @@ from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.faults import disk_full
 
 DAMAGED: Final = ".damaged"
-"""What a repair adds to the name of the database that it puts another one in the place of."""
+"""Suffix that a repair adds to the name of a replaced database."""
 _WRITE_BUFFER_BYTES = 16 << 20
 _ALL_WRITE_BUFFERS_BYTES = 32 << 20
 """Over all families: each by itself would come to hold two full buffers."""
@@ -44,7 +44,7 @@ _SCANNED_FAMILIES: Final = frozenset({"queue"})
 _FOUND_FAMILIES: Final = frozenset({"urls"})
 """Asked for keys that are there: of others the seen set's Bloom filter has said so before."""
 _NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
-"""What a file system says that knows no locks."""
+"""Error messages of file systems without locks."""
 _FIRST_BATCH_BYTES = 512
 """At least what the names of format and hash take in the log, and less than they take with a crawl's checkpoint."""
 _OPENING_THREADS = 1
@@ -59,14 +59,14 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a kind of database consists of."""
+    """Parts of one kind of database."""
 
     format: bytes
-    """What `meta` says under `format`; a database that says anything else is refused."""
+    """Value of `format` in `meta`; a database with another one is refused."""
     families: tuple[str, ...]
     """`meta` is one of them. Log and tables name a family by its number, which is its place here, from 1 on."""
     remedy: str
-    """What to do with a damaged one that there is no copy of; `{parent}` is the directory that it is in."""
+    """Advice for a damaged database without a copy; `{parent}` is its directory."""
     least_cache: int = 16 << 20
     most_cache: int = 64 << 20
     """Bytes of blocks in memory, filters and indexes included: the filter of ten million keys has 12 MB."""

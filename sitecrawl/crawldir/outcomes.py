@@ -21,7 +21,7 @@ class CauseCount(NamedTuple):
     """Why so many hosts have given no page."""
 
     why: str
-    """In words."""
+    """Cause in words."""
     hosts: int
     example: str
     """One of the hosts, with what there is to say of it."""
@@ -36,9 +36,9 @@ class Outcomes:
     others: int = 0
     """Fetches that were answered otherwise: errors, redirects, sitemaps."""
     causes: Sequence[CauseCount] = ()
-    """Of the hosts at which the last run began; those of the most hosts first."""
+    """Causes of the hosts at which the last run began, the most frequent first."""
     certificates: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with the certificates of hosts that were asked all the same, over all runs."""
+    """Faults of certificates by host, over all runs."""
 
     def distrusted(self) -> list[CauseCount]:
         """The same, counted."""
@@ -53,7 +53,7 @@ class Outcomes:
 
     @classmethod
     def unpack(cls, data: bytes | None) -> Self:
-        """What `pack` made `data` of; nothing of None, or of anything else."""
+        """Inverse of `pack`; empty for None or invalid data."""
         found = unpacked(data)
         try:
             causes = [CauseCount(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]

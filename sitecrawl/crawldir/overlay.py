@@ -1,4 +1,4 @@
-"""What the open checkpoint has changed in one family, over what the database holds."""
+"""Changes of the open checkpoint in one family, over the database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Overlay:
         return self._changed[key] if key in self._changed else self._database.get(self._family, key)
 
     def contains_many(self, keys: Collection[bytes]) -> set[bytes]:
-        """Those of `keys` that are there."""
+        """Subset of `keys` that exists."""
         ask = [key for key in keys if key not in self._changed]
         there = zip(ask, self._database.get_many(self._family, ask), strict=True)
         return {key for key in keys if self._changed.get(key) is not None} | {k for k, v in there if v is not None}

@@ -1,4 +1,4 @@
-"""Who takes part in a crawl's checkpoints."""
+"""Participants of a crawl's checkpoints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sitecrawl.crawldir.database import Batch
 
 
 class Participant(Protocol):
-    """Whatever is to be durable together with the frontier. Inherit it, or have both methods."""
+    """A part that is made durable together with the frontier. Inherit it, or have both methods."""
 
     def prepare(self, batch: Batch) -> None:
         """Put what you have into `batch`, or make your own files durable: these come before the batch.

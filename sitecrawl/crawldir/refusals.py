@@ -24,7 +24,7 @@ class HostRefusals(NamedTuple):
     kind: str
     times: int
     by: str
-    """Whose challenge it was last; empty where that is nobody's."""
+    """Sender of the last challenge; empty if unknown."""
 
 
 class RefusalTotals:
@@ -45,7 +45,7 @@ class RefusalTotals:
         return times + 1
 
     def rows(self, kind: str | None = None) -> list[HostRefusals]:
-        """Those of `kind`, or all; the most frequent first."""
+        """Refusals of `kind`, or all, the most frequent first."""
         found = [
             HostRefusals(host, name, times, by)
             for host, kinds in self._hosts.items()
@@ -55,7 +55,7 @@ class RefusalTotals:
         return sorted(found, key=lambda row: (-row.times, row.host, row.kind))
 
     def of(self, host: str) -> list[HostRefusals]:
-        """Those of one host; the most frequent first."""
+        """Refusals of one host, the most frequent first."""
         rows = [HostRefusals(host, kind, *known) for kind, known in self._hosts.get(host, {}).items()]
         return sorted(rows, key=lambda row: -row.times)
 
@@ -69,7 +69,7 @@ class RefusalTotals:
 
     @classmethod
     def unpack(cls, data: bytes | None) -> Self:
-        """What `pack` made `data` of; nothing of None, or of anything else."""
+        """Inverse of `pack`; empty for None or invalid data."""
         found = unpacked(data)
         try:
             return cls(

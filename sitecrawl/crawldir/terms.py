@@ -1,4 +1,4 @@
-"""What a crawl was told, and how its last run ended: in its database, for whoever asks why it did what it did."""
+"""Arguments and settings of a crawl's last run, and how it ended: kept in its database for `scrapy why`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sitecrawl.crawldir.meta import TERMS
 
 
 class RobotsLeave(NamedTuple):
-    """Where the robots.txt of hosts is not obeyed, and by whose leave, as the sheet says that names it."""
+    """Permission of a sheet not to obey the robots.txt of hosts, with its reason."""
 
     hosts: tuple[str, ...]
     paths: tuple[str, ...]
@@ -25,7 +25,7 @@ class RobotsLeave(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Those of the last run. Nothing here decides anything: a run is told anew."""
+    """Terms of the last run. They decide nothing: each run gets its own."""
 
     begun: float = 0.0
     """Unix time, in seconds."""
@@ -39,22 +39,22 @@ class Terms:
     deny: tuple[str, ...] = ()
     max_pages: int = 0
     max_depth: int = 0
-    """Of both, 0 for no limit."""
+    """0 means no limit, for both."""
     order: str = ""
     agent: str = ""
-    """By which robots.txt knows the crawl."""
+    """Name of the crawler in robots.txt."""
     robots: bool = False
     """Whether robots.txt is obeyed."""
     ftp: bool = False
     """Whether FTP servers are crawled, too."""
     others: Mapping[str, Any] = field(default_factory=dict)
-    """What else decides, by names that users know: plain values, and `{"digest": ...}` in the place of secrets."""
+    """Other terms by users' names: plain values, and `{"digest": ...}` in place of secrets."""
     sheets: tuple[Mapping[str, Any], ...] = ()
-    """What is otherwise for some hosts, the same way: see `sitecrawl.sheets.kept`."""
+    """Sheets, in the same form: see `sitecrawl.sheets.kept`."""
     since: tuple[str, ...] = ()
-    """What of all that was otherwise in the run before, in words."""
+    """Differences from the run before, in words."""
     exceptions: tuple[RobotsLeave, ...] = ()
-    """Where robots.txt is not obeyed; of several for a host the last counts."""
+    """Exceptions from robots.txt; the last one for a host counts."""
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -73,6 +73,6 @@ class Terms:
 
 
 def terms_of(database: Database) -> Terms | None:
-    """Those of the crawl in `database`; None where no run has got so far. Raises `CorruptFile`."""
+    """Terms of the crawl in `database`; None before the first. Raises `CorruptFile`."""
     data = database.get("meta", TERMS)
     return None if data is None else Terms.unpack(data)
