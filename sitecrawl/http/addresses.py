@@ -56,7 +56,7 @@ _NOT_V6: Final = tuple(
         ),
     )
 )
-"""Of what is given out; whatever else the registry has is no part of that."""
+"""Ranges within the allocated ones that are not public."""
 _YET_V6: Final = tuple(
     map(
         IPv6Network,

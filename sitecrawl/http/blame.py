@@ -31,19 +31,19 @@ from sitecrawl.http.addresses import literal
 from sitecrawl.urls.url import zone_of
 
 EVERYBODY: Final = 3
-"""So many who are silent, and none who is not, are everybody."""
+"""Silent parties, with nobody heard from, that make it the network's fault."""
 PATIENCE: Final = 5.0
 """Seconds for which an answer is waited, of those who are asked whether they are there."""
 _BY_ITSELF: Final = 1.0
 """Seconds for which somebody may be heard from before anybody is asked."""
 _WITNESSES: Final = 8
-"""Who was heard from last, and is remembered."""
+"""Recently reachable peers that are remembered (count)."""
 _ASKED: Final = 3
-"""How many of them are asked at once."""
+"""Peers that are asked at once (count)."""
 
 
 class Want(StrEnum):
-    """What is lacking; the value is also the name of its statistic."""
+    """Kinds of wants; the value is also the name of the statistic."""
 
     FILES = "files"
     MEMORY = "memory"
@@ -73,13 +73,13 @@ _SILENCE: Final = (*_NO_ROUTE, errno.ETIMEDOUT)
 
 
 def own_want(error: OSError, address: str) -> Want | None:
-    """What this machine lacks to connect to `address`; None if `error` says nothing of the kind."""
+    """Return the want of this machine that `error`, of a connection to `address`, reports; None for another error."""
     want = _want_of(error)
     return None if want is Want.PORTS and not _has_source(address) else want
 
 
 def lacks_socket() -> Want | None:
-    """What this machine lacks to look up a name, which takes a socket; None if it has one."""
+    """Return the want of this machine for looking up a name, which takes a socket; None if it has one."""
     try:
         socket.socket().close()
     except OSError as error:
@@ -117,7 +117,7 @@ def _says_any(error: OSError, codes: Iterable[int]) -> bool:
 
 
 def _says(error: OSError, code: int) -> bool:
-    """Of several addresses that failed in several ways, only the text has what each did."""
+    """Compare by text, too: an error for several addresses has each one's failure only there."""
     return error.errno == code if error.errno is not None else os.strerror(code) in str(error)
 
 
@@ -130,9 +130,9 @@ class Lifeline:
         self._ask = ask
         self._patience = patience
         self._witnesses: OrderedDict[str, None] = OrderedDict()
-        """Who was heard from last; the last comes last."""
+        """Recently reachable peers, the latest last."""
         self._silent: set[str] = set()
-        """Who was silent since somebody was heard from, up to `EVERYBODY`."""
+        """Silent peers since somebody was heard from, up to `EVERYBODY`."""
         self._sign: asyncio.Future[None] | None = None
         """Done when somebody is heard from; None while nobody waits for that."""
         self._round: asyncio.Task[None] | None = None
@@ -224,7 +224,7 @@ class Blame:
         self.addresses.heard(address)
 
     async def of_silence(self, host: str, address: str, *, stated: bool) -> Want | None:
-        """What is lacking when nothing came from `host`; None if that is to blame. `address`: empty if not known."""
+        """Return the want if nothing came from `host`; None if the host is to blame. `address`: empty if unknown."""
         if not address and literal(host) is None:
             line, party, want = self.names, zone_of(host), Want.NAMES
         else:

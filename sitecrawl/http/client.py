@@ -55,10 +55,10 @@ _TARGET: Final = re.compile(r"[\x21-\x7e]+").fullmatch
 
 
 class Found(NamedTuple):
-    """What came of looking up a name."""
+    """Result of looking up a name."""
 
     addresses: Sequence[str]
-    """In the order in which they are to be tried."""
+    """Addresses in the order of attempts."""
     is_fresh: bool = True
     """Whether a name server was asked just now."""
 
@@ -103,7 +103,7 @@ class Request:
         return [(b"Proxy-Authorization", self.proxy_login)] if self.proxy_login else []
 
     def __bytes__(self) -> bytes:
-        """As it goes over the wire. Raises `HttpError` for what cannot be sent."""
+        """Serialise for the wire. Raises `HttpError` for what cannot be sent."""
         if not _METHOD(self.method) or not _TARGET(self.target):
             raise HttpError(f"{self.method!r} {self.target[:100]!r} is no request")
         asks_proxy = self.proxy is not None and not self.has_tunnel
@@ -337,7 +337,7 @@ class Download:
         return connection
 
     async def _open_with_room(self, endpoint: Endpoint | Proxy, addresses: Sequence[str]) -> Connection:
-        """Where this machine lacks something, the idle connections are closed, and it is tried again."""
+        """Open a connection; if this machine lacks something, close idle ones and try again."""
         while True:
             try:
                 return await self._open(endpoint, addresses)

@@ -15,11 +15,11 @@ from sitecrawl.http.errors import ConnectionLost, HttpError
 MAX_IDLE: Final = 256
 """Connections that are kept open without a request, over all hosts."""
 IDLE_SECONDS: Final = 60.0
-"""How long each is."""
+"""Seconds for which a connection may be idle."""
 
 
 class Endpoint(NamedTuple):
-    """Where a connection leads."""
+    """Target of a connection."""
 
     secure: bool
     host: str
@@ -37,7 +37,7 @@ def authority(host: str, port: int) -> str:
 
 
 class Reader(Protocol):
-    """Is fed with what comes; whatever it raises is the asker's."""
+    """Takes the received bytes; its errors are raised to the caller."""
 
     @property
     def has_begun(self) -> bool:
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self.used = False
         """Whether it has served a request before the present one."""
         self.since = 0.0
-        """When it was last laid aside, on the loop's clock."""
+        """Time at which it became idle, on the loop's clock."""
         self._reader: Reader | None = None
         self._answer: asyncio.Future[None] | None = None
 

@@ -32,7 +32,7 @@ from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse, site_of, top_level_of
 
 IN_CRAWL: Final = Path("session", "cookies.txt")
-"""In a crawl's directory; both are their owner's alone."""
+"""Path in a crawl's directory; only the owner can read folder and file."""
 COOKIE_SIZE: Final = 4096
 """Bytes of one: its name, its value and its attributes."""
 PER_SITE: Final = 50
@@ -50,7 +50,7 @@ class CookieStore:
     def __init__(self, most: int = COOKIES.default) -> None:
         self._most = most or NO_LIMIT
         self._jars: OrderedDict[str, http.cookiejar.CookieJar] = OrderedDict()
-        """By site; the one that was asked for last comes last."""
+        """Cookie jars by site, the most recently used last."""
         self._count = 0
         self.has_changed = False
         """Since it was written last."""
@@ -60,7 +60,7 @@ class CookieStore:
         """Cookies that were too large or too many, or of sites that were forgotten."""
 
     def header(self, url: str) -> str:
-        """What to send to `url` in the header `Cookie`; empty for none."""
+        """Value of the header `Cookie` for `url`; empty for none."""
         site = _jar_of(url)
         if (jar := self._jars.get(site)) is None:
             return ""
@@ -156,7 +156,7 @@ class CookieStore:
 
 
 def read_cookies(path: Path) -> list[http.cookiejar.Cookie]:
-    """Those in the cookies.txt at `path` that are not over. Raises `BadCookies`, in which no cookie stands."""
+    """Read unexpired cookies of the cookies.txt at `path`. Raises `BadCookies`, without any cookie in its text."""
     jar = http.cookiejar.MozillaCookieJar()
     try:
         with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
@@ -177,7 +177,7 @@ def _line(cookie: http.cookiejar.Cookie) -> bytes:
 
 
 def _jar_of(url: str) -> str:
-    """As `jar_name`, for a URL of any length."""
+    """`jar_name` for a URL of any length."""
     return jar_name(parse(url, max_length=NO_LIMIT).host)
 
 
@@ -222,7 +222,7 @@ def _keeps_its_word(cookie: http.cookiejar.Cookie, request: StandardRequest) -> 
 
 
 def _name_of(text: str) -> str:
-    """That of what a Set-Cookie sets."""
+    """Name of the cookie in a Set-Cookie header."""
     return text.partition(";")[0].partition("=")[0].strip()
 
 
@@ -262,7 +262,7 @@ def _facts(jar: http.cookiejar.CookieJar) -> set[tuple[Any, ...]]:
 
 
 class _Answer:
-    """What `http.cookiejar` asks of a response."""
+    """The part of a response that `http.cookiejar` uses."""
 
     def __init__(self, headers: Message) -> None:
         self._headers = headers

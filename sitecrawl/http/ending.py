@@ -26,7 +26,7 @@ class Ending:
         return True
 
     async def wait(self, future: asyncio.Future[Any]) -> Any:
-        """What comes of `future`. Raises what that does, and the error of `end`."""
+        """Wait for `future`. Raises its error, or that of `end`."""
         if self.error is not None:
             if not future.cancel():
                 future.exception()  # asyncio complains of an error that nobody has looked at

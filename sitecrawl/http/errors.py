@@ -1,4 +1,4 @@
-"""What may become of a download."""
+"""Errors of a download."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ConnectionFailed(HttpError):
 
 
 class Fault(StrEnum):
-    """What is wrong with a certificate, in words."""
+    """Faults of certificates, in words."""
 
     EXPIRED = "expired"
     NOT_YET = "not yet valid"

@@ -42,14 +42,14 @@ FIRST_REST: Final = 30.0
 LONGEST_REST: Final = 300.0
 """RFC 2308, section 7.2."""
 _LABELS: Final = 4
-"""So many labels below the zone are told apart: deeper names are as silent as those above them."""
+"""Labels below the zone that are told apart; deeper names count as silent with those above."""
 _REMEMBERED: Final = 10_000
 """Names and labels that are known to be silent, and as many that have been heard of."""
 
 
 @dataclass(slots=True)
 class _LookUp:
-    """One that is under way."""
+    """A look-up under way."""
 
     task: asyncio.Task[Sequence[str]]
     begun: float
@@ -57,12 +57,12 @@ class _LookUp:
 
 @dataclass(slots=True)
 class _Silence:
-    """What is known of a name, or of all below a label, of which nobody has said anything."""
+    """Record of a silent name, or of all names below a silent label."""
 
     names: set[str] = field(default_factory=set)
     """Some of them, up to `EVERYBODY`."""
     begun: float = 0.0
-    """When the last of these look-ups began."""
+    """Start of the last of these look-ups."""
     until: float = 0.0
     rest: float = FIRST_REST / 2
     is_own: bool = False
@@ -90,7 +90,7 @@ class Names:
         self._clock = clock
         self._known: OrderedDict[str, Sequence[str]] = OrderedDict()
         self._under_way: dict[str, dict[str, _LookUp]] = {}
-        """By zone and name."""
+        """Look-ups under way, by zone and name."""
         self._waiting = 0
         """Downloads that wait for slow ones."""
         self._silent: OrderedDict[str, _Silence] = OrderedDict()
@@ -98,7 +98,7 @@ class Names:
         self._heard: OrderedDict[str, None] = OrderedDict()
         """Labels below which a name has been heard of."""
         self._answered = 0.0
-        """When an answer came last, to whatever was asked."""
+        """Time of the last answer to any look-up."""
 
     async def look_up(self, name: str, *, fresh: bool = False) -> Found:
         """See `client.LookUp`. Besides, raises `NotAnswered`, and `Lacking` where no place is free."""

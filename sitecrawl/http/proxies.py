@@ -34,7 +34,7 @@ FIRST_PAUSE: Final = 0.5
 """Seconds for which a proxy that is down is left alone first."""
 LONGEST_PAUSE: Final = 30.0
 _WAYS: Final = 8
-"""So many on which somebody was heard from last are remembered."""
+"""Recently working ways that are remembered (count)."""
 
 
 class Proxies:
@@ -56,7 +56,7 @@ class Proxies:
         self._ways: OrderedDict[Proxy | None, None] = OrderedDict()
         """Proxies, and None for none, on which somebody was heard from; the last comes last."""
         self._down: dict[Proxy, Pause] = {}
-        """Those that are left alone."""
+        """Proxies that are left alone."""
         self._asking: dict[Proxy, asyncio.Task[bool]] = {}
 
     def heard(self, way: Proxy | None) -> None:
@@ -69,12 +69,12 @@ class Proxies:
             logger.warning("The proxy %s answers again", way.authority)
 
     def left_alone(self, proxy: Proxy) -> Want | None:
-        """What is lacking while `proxy` is not to be asked; None if it may be."""
+        """Return the want while `proxy` is left alone; None if it may be asked."""
         outage = self._down.get(proxy)
         return self._want(proxy) if outage is not None and self._clock() < outage.until else None
 
     async def of_failure(self, proxy: Proxy, *, stands: bool) -> Want | None:
-        """What is lacking when nothing came through `proxy`; None if that is there, and the host behind it to blame.
+        """Return the want if nothing came through `proxy`; None if it is there, and the host behind it to blame.
 
         `stands`: there was a connection to it.
         """
@@ -84,7 +84,7 @@ class Proxies:
         return self.unusable(proxy, "does not answer")
 
     def unusable(self, proxy: Proxy, why: str) -> Want:
-        """What is lacking when `proxy` lets nobody through; `why` says what it does instead."""
+        """Return the want if `proxy` lets nobody through; `why` says what it does instead."""
         self._suffer(proxy, why)
         return self._want(proxy)
 
@@ -144,4 +144,4 @@ class _AnyAnswer:
         self.has_begun = self.is_whole = True
 
     def end(self) -> None:
-        """It has come."""
+        """Note the end of the answer."""

@@ -20,7 +20,7 @@ _PORTS: Final = {"http": 80, "https": 443} | dict.fromkeys(_SOCKS, 1080)
 
 
 class Proxy(NamedTuple):
-    """Where it is, and how it is spoken to."""
+    """Address and protocol of a proxy."""
 
     scheme: str
     host: str
@@ -57,7 +57,7 @@ class Proxy(NamedTuple):
 
 
 def login_in(url: str) -> bytes:
-    """What tells the proxy that `url` names who asks, by the name and password in it (RFC 7617); empty without."""
+    """Credentials for the proxy `url`, from its name and password (RFC 7617); empty without."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.username is None:
         return b""

@@ -54,7 +54,7 @@ trailers are the headers behind the last chunk; behind it all it is whole."""
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How much of one response is read; limits on headers are on all that is no body, 1xx responses included."""
+    """Limits on reading one response. Those on headers hold for all that is no body, 1xx responses included."""
 
     headers: int = NO_LIMIT
     """Lines."""
@@ -91,9 +91,9 @@ class ResponseReader:
         self.headers: Fields = []
         """Names and values as they were sent."""
         self.length: int | None = None
-        """Of the body, in bytes, if it was announced."""
+        """Announced length of the body in bytes."""
         self.body: list[bytes] = []
-        """In pieces, one for what came at a time."""
+        """Body in pieces as received."""
         self.size = 0
         """Bytes of `body`."""
         self.received = 0
@@ -105,12 +105,12 @@ class ResponseReader:
         self._left: int | None = 0
         """Bytes of body, or of the chunk, that have yet to come; None up to the end of the connection."""
         self._open = bytearray()
-        """What has come of a head, or of a line between chunks."""
+        """Received part of a head, or of a line between chunks."""
         self._searched = 0
         """Bytes of `_open` in which the end of the head is not."""
         self._lines = 0
         self._open_lines = 0
-        """Those in `_open`."""
+        """Lines in `_open`."""
         self._chunks = 0
         self._behind = 0
         """Bytes that came behind the end of the response."""
@@ -158,7 +158,7 @@ class ResponseReader:
         self._part = _BEHIND
 
     def values(self, name: bytes) -> list[bytes]:
-        """Of all headers called `name`, which is in lower case."""
+        """Values of all headers called `name` (lower case)."""
         return [value for key, value in self.headers if key.lower() == name]
 
     # The limits
@@ -281,7 +281,7 @@ class ResponseReader:
         return data[at:]
 
     def _take_line(self, line: bytes) -> None:
-        """One that stands between chunks, or behind the last. An empty one ends a chunk: some servers have none."""
+        """Take a line between chunks, or behind the last. An empty one ends a chunk; some servers have none."""
         if self._part == _TRAILERS:
             self._lines += bool(line)
             self._part = _TRAILERS if line else _BEHIND
@@ -298,7 +298,7 @@ class ResponseReader:
 
 
 def _value(value: bytes, more: bytes) -> bytes:
-    """That of a header whose lines are `value` and `more`."""
+    """Join the value of a header with its continuation line."""
     return (
         b" ".join(filter(None, map(bytes.strip, (value, *more.splitlines())))).rstrip()
         if more
@@ -316,7 +316,7 @@ def _framing(headers: Fields) -> defaultdict[bytes, list[bytes]]:
 
 
 def _items(values: list[bytes]) -> list[bytes]:
-    """Those of lists, which may have empty ones (RFC 9110, section 5.6.1), in lower case."""
+    """Items of list headers in lower case, without empty ones (RFC 9110, section 5.6.1)."""
     return [item for item in map(bytes.strip, b",".join(values).lower().split(b",")) if item] if values else []
 
 

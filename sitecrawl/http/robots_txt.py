@@ -29,7 +29,7 @@ from sitecrawl.base.limits import NO_LIMIT
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _AGENT: Final = frozenset({"user-agent", "useragent", "user agent"})
 _FORBIDS: Final = frozenset({"disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"})
-"""As it is written, and as some write it."""
+"""`Disallow`, and common misspellings."""
 _RULES: Final = frozenset({"allow", *_FORBIDS})
 _DELAYS: Final = frozenset({"crawl-delay", "crawl delay"})
 _OTHERS: Final = frozenset({"request-rate", "request rate", "visit-time", "visit time"})
@@ -65,13 +65,13 @@ class Rule(NamedTuple):
     number: int
     """From 1."""
     text: str
-    """As it stands there, without a comment."""
+    """Text of the line, without a comment."""
     allows: bool
     pattern: str
 
     @property
     def precedence(self) -> tuple[int, bool]:
-        """Of the rules that match, the one decides that has the highest."""
+        """Precedence: of the matching rules the highest decides."""
         return len(self.pattern), self.allows
 
     def matches(self, target: str) -> bool:
@@ -98,7 +98,7 @@ def matches(pattern: str, target: str) -> bool:
 
 
 class RobotsTxt:
-    """What a robots.txt says for `agent`. `max_rules` and `max_work` as above, the latter in steps a URL."""
+    """Rules of a robots.txt for `agent`. `max_rules` and `max_work` as above, the latter in steps a URL."""
 
     def __init__(self, body: bytes, agent: str, *, max_rules: int = NO_LIMIT, max_work: int = NO_LIMIT) -> None:
         lines = list(_lines(body))
@@ -118,7 +118,7 @@ class RobotsTxt:
         patterns = (pattern for pattern in found if _is_pattern(pattern))
         self._patterns = sorted(patterns, key=lambda pattern: (len(pattern), found[pattern]), reverse=True)
         self._pieces = [max(pattern.removesuffix("$").split("*"), key=len) for pattern in self._patterns]
-        """What a URL has to contain for each of them; most are ruled out by that."""
+        """Longest literal piece of each pattern, which a matching URL has to contain."""
         self._allowed = {pattern for pattern, allows in found.items() if allows}
         self._cost = sum(map(len, self._patterns))
         self.size = sum(map(len, found)) + _RULE_SIZE * len(found)
@@ -149,7 +149,7 @@ class RobotsTxt:
         return allowed
 
     def _longest_prefix(self, target: str) -> str | None:
-        """Of the prefixes of `target`, all stand before it in order, and each begins the next that is longer."""
+        """Find the longest prefix rule of `target` by bisection: its prefixes sort before it, the longest last."""
         at = bisect_right(self._prefixes, target) - 1
         while at >= 0 and not target.startswith(self._prefixes[at]):
             at = self._shorter[at]
@@ -173,7 +173,7 @@ def _is_pattern(pattern: str) -> bool:
 
 
 def rules_for(body: bytes, agent: str) -> Iterator[Rule]:
-    """Those of the group for `agent`, in their order. Raises nothing: what is no rule is none."""
+    """Rules of the group for `agent`, in order. Invalid lines are skipped."""
     lines = list(_lines(body))
     return _rules_of(_group_for(agent.strip().lower(), lines), lines)
 
@@ -194,7 +194,7 @@ def _group_for(agent: str, lines: list[tuple[int, str, str]]) -> str | None:
 
 
 def _lines_of(name: str | None, lines: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
-    """Those of all groups that name the crawler `name`."""
+    """Lines of all groups that name the crawler `name`."""
     is_named = in_rules = False
     for number, field, value in lines:
         if field in _AGENT:
@@ -217,12 +217,12 @@ def _rules_of(name: str | None, lines: Iterable[tuple[int, str, str]]) -> Iterat
 
 
 class UsageRule(NamedTuple):
-    """What a robots.txt prefers for the use of what is at some paths."""
+    """A preference of a robots.txt for the use of some paths."""
 
     pattern: str
     """Empty where it is about all of them."""
     value: str
-    """As it stands there."""
+    """Value as written."""
     is_signal: bool
     """Whether it is Content-Signal, which has other words."""
 
@@ -246,7 +246,7 @@ def _usage_rule(field: str, value: str) -> UsageRule:
 
 
 def usage_for(rules: Iterable[UsageRule], target: str) -> list[UsageRule]:
-    """Those that count for a URL with this path and query: of all that match, the ones with the longest path."""
+    """Rules for a URL with this path and query: of all that match, those with the longest path."""
     target = quoted(target)
     found = [rule for rule in rules if matches(rule.pattern, target)]
     longest = max((len(rule.pattern) for rule in found), default=0)
@@ -290,7 +290,7 @@ def _name_in(value: str) -> str:
 
 
 def _score(name: str, agent: str) -> int:
-    """How well a group's name is that of `agent`; 0 if it is another's. A name begins where a word does."""
+    """Score how well a group's name matches `agent`; 0 for no match. A name begins at a word."""
     if name == "*":
         return 1
     at = agent.find(name) if name else -1

@@ -25,7 +25,7 @@ class NoSocks(HttpError):
 
 
 class _Standing(Socks):
-    """What stands before the proxy: a connection to it."""
+    """An open connection to the proxy, for the library's handshake."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -36,18 +36,18 @@ _FAULTS: Final = {
     62: Fault.OTHER_NAME,
     64: Fault.OTHER_NAME,  # another address
 }
-"""By OpenSSL's codes (include/openssl/x509_vfy.h)."""
+"""Faults by OpenSSL's codes (include/openssl/x509_vfy.h)."""
 
 
 class Verify(StrEnum):
-    """What becomes of a host whose certificate does not hold."""
+    """Treatment of hosts with invalid certificates."""
 
     REQUIRE = "require"
-    """It is not asked."""
+    """Do not ask the host."""
     WARN = "warn"
-    """It is asked, and somebody is told."""
+    """Ask the host, and report it."""
     OFF = "off"
-    """It is not looked at."""
+    """Do not check certificates."""
 
 
 class Tls:
@@ -92,6 +92,6 @@ class Tls:
 
 
 def bad_certificate(endpoint: Endpoint | Proxy, error: ssl.SSLCertVerificationError) -> BadCertificate:
-    """What the handshake with `endpoint` ended with, in words."""
+    """Convert the error of a handshake with `endpoint`."""
     fault = _FAULTS.get(error.verify_code, Fault.OTHER)
     return BadCertificate(fault, f"The certificate of {endpoint.authority} does not hold: {error.verify_message}")
