@@ -1,4 +1,4 @@
-"""What a crawl fetched, kept for good: WARC files and a SQLite index (docs/page-store.md)."""
+"""The page store of a crawl: WARC files and a SQLite index (docs/page-store.md)."""
 
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.options import WarcOptions

@@ -21,7 +21,7 @@ class Capture(NamedTuple):
     id: int
     """Counts up by one a capture, from 1."""
     url: str
-    """As it was fetched."""
+    """URL as fetched."""
     url_key: str
     """The canonical URL, for look-ups."""
     host: str
@@ -51,7 +51,7 @@ class Capture(NamedTuple):
     redirect_to: str | None
     warc_file: str
     warc_offset: int
-    """Where the gzip member of the response (or revisit) record begins, in bytes."""
+    """Offset in bytes of the gzip member of the response (or revisit) record."""
     warc_length: int
     """Bytes of that member."""
     revisit_of: int | None
@@ -59,7 +59,7 @@ class Capture(NamedTuple):
     importance: float | None
     """Share of all credit, from 0 to 1; None where it was not computed."""
     language: str | None
-    """What the page declares, in two or three letters."""
+    """Declared language, two or three letters."""
     hrefs: int | None
     """Links as they stand on the page, each as often as it does. For this and what follows see `LinkCounts`."""
     links: int | None
@@ -69,7 +69,7 @@ class Capture(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a response's record is stored."""
+    """Place of a response's record."""
 
     warc_file: str
     warc_offset: int

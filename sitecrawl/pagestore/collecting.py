@@ -33,7 +33,7 @@ _CHECKPOINT: Final = 10_000
 
 
 class Collected(NamedTuple):
-    """What has been written, in captures."""
+    """Numbers of written captures."""
 
     captures: int
     pages: int
@@ -79,7 +79,7 @@ def found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[Found]:
 
 
 def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
-    """Those of a worker, in the order of its files."""
+    """Captures of one worker, in the order of its files."""
     reader = workers.readers[number]
     originals, unmodified = set[int](), set[int]()
     for row, status in reader.rows("SELECT DISTINCT revisit_of, status FROM pages WHERE revisit_of > 0"):

@@ -37,7 +37,7 @@ def or_null(check: Check) -> Check:
 
 
 _REALS: Final = [at for at, kind in enumerate(get_type_hints(Capture).values()) if float in (kind, *get_args(kind))]
-"""Where a row has them."""
+"""Their positions in a row."""
 
 
 def checksum(capture: Capture) -> int:

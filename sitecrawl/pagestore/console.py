@@ -1,4 +1,4 @@
-"""What `scrapy page` and `scrapy pages` share: which crawl, and how an error looks."""
+"""Shared parts of `scrapy page` and `scrapy pages`: choice of the crawl, errors."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _AS_THEY_ARE = ("fetched", "status", "charset", "depth", "noindex", "size", "bod
 
 @dataclass(frozen=True, slots=True)
 class DatabaseOptions:
-    """Where the pages go, and how."""
+    """Options of the database store."""
 
     url: str
     """SQLAlchemy URL, such as `postgresql+psycopg://user:password@host/database`."""
@@ -131,7 +131,7 @@ class DatabaseStore(Participant):
     key: ClassVar[str] = "url_digest"
     """The column that tells the rows of a crawl apart."""
     what: ClassVar[str] = "pages"
-    """What the rows are of, for messages."""
+    """Kind of rows, for messages."""
     make_table: Callable[[str], sa.Table] = staticmethod(page_table)
     make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(page_row)
 

@@ -45,7 +45,7 @@ class EarlierCrawls:
         self._lasting = lasting
         self.directories = [_found(named, directory) for named in named_in(directory)]
         self.missing: list[Path] = []
-        """Those without pages, or with none that can be read."""
+        """Directories without readable pages."""
         self._stores: list[tuple[PageReader, int]] = []
         """With the id up to which captures count."""
         try:
@@ -143,7 +143,7 @@ def named_in(directory: Path) -> list[str]:
 
 
 def _found(name: str, directory: Path) -> Path:
-    """Where the earlier crawl is: at its path or, where both have been moved, beside the crawl in `directory`."""
+    """Find an earlier crawl: at its path or, if both were moved, beside the crawl in `directory`."""
     path, beside = Path(name), directory.resolve().parent / Path(name).name
     return beside if not stores_of(path) and stores_of(beside) else path
 

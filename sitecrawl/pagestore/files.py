@@ -41,7 +41,7 @@ class WarcFiles:
         self._options = options
         self._file: BinaryIO | None = None
         self._path = directory
-        """Of the current file, for messages."""
+        """Path of the current file, for messages."""
         self.name: str | None = None
         """The current file; None as long as nothing was written."""
         self.offset = 0

@@ -94,7 +94,7 @@ _MAX_RECENT = 5_000
 
 
 class Position(NamedTuple):
-    """How far the store is durable: everything before it is whole, nothing after it counts."""
+    """Durable end of the store: everything before it is whole, nothing after it counts."""
 
     number: int = 0
     """Checkpoints so far."""
@@ -207,7 +207,7 @@ class PageIndex:
         return None if row is None else (row[0], Original(*row[1:]))
 
     def media_type(self, url_key: str) -> str | None:
-        """Of the last capture of a URL; None without one."""
+        """Media type of a URL's last capture; None without one."""
         with file_errors(self.path):
             row = self._db.execute(_MEDIA_TYPE, (url_key,)).fetchone()
         return None if row is None else str(row[0])

@@ -169,7 +169,7 @@ class ItemColumnStore(DatabaseStore):
 
 
 def _kind_of(column: sa.Column[Any]) -> type:
-    """What a column of a table that is there takes. MySQL keeps booleans as integers of one digit."""
+    """Python type of an existing table's column. MySQL keeps booleans as integers of one digit."""
     if isinstance(column.type, sa.Boolean) or getattr(column.type, "display_width", None) == 1:
         return bool
     if isinstance(column.type, sa.Integer):

@@ -1,4 +1,4 @@
-"""How many links a page has, and how many of them stay near."""
+"""Numbers of a page's links, and of those that stay on its host, site or worker."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.urls.url import site_of
 
 _KEY_AND_HOST: Final = attrgetter("key", "host")
-"""Of a link, without a step of the interpreter: nearly every link has its key."""
+"""Get a link's key and host without a step of the interpreter."""
 
 
 class LinkCounts(NamedTuple):
-    """Of one page. All but the first count a canonical URL once."""
+    """Link counts of one page. All but the first count a canonical URL once."""
 
     hrefs: int | None = None
     """Links as they stand there, each as often as it does."""
     links: int | None = None
     """URLs that it links to."""
     host_links: int | None = None
-    """Of these, those on its own host, with the same port."""
+    """Links to its own host, with the same port."""
     site_links: int | None = None
     """On its site: its registrable domain, if it has one."""
     worker_links: int | None = None
@@ -33,7 +33,7 @@ class LinkCounts(NamedTuple):
 
 
 NO_COUNTS = LinkCounts()
-"""Of what is no page of HTML whose links were read."""
+"""Counts of anything but a page of HTML whose links were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class LinkCounter:
     is_here: Callable[[str], bool] | None = None
 
     def count(self, page: PageItem, host: str) -> LinkCounts:
-        """Of `page`, which is on `host`."""
+        """Count the links of `page`, which is on `host`."""
         if page.content_type not in HTML or page.quarantined or not 200 <= page.status < 300:
             return NO_COUNTS
         hosts = Counter(self._targets(page.links).values())

@@ -38,7 +38,7 @@ def merge(workers: WorkersReader, target: Path) -> None:
 
 
 def _renamed(capture: Capture) -> Capture:
-    """What is here only for its body stands for no URL."""
+    """Remove the URL key of a capture that is kept only for its body."""
     return capture._replace(url_key="") if capture.kind == "other" else capture
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WarcOptions:
-    """What goes into the WARC files besides the pages, and when a new file begins."""
+    """Options of the WARC files."""
 
     name: str = "crawl"
     """The crawl's name: each file's name starts with it, and `isPartOf` of its warcinfo record says it."""
@@ -14,11 +14,11 @@ class WarcOptions:
     user_agent: str = ""
     """The User-Agent that servers saw, for the warcinfo record; empty leaves the field out."""
     operator: str = ""
-    """Who runs the crawl and how to reach them, for the warcinfo record; empty leaves the field out."""
+    """Operator of the crawl with contact, for the warcinfo record; empty leaves the field out."""
     robots: str = "obey"
     """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
     robots_exceptions: tuple[str, ...] = ()
-    """Where it is another and by whose leave, for the same, a line each."""
+    """Exceptions from that policy with their reasons, for the same record, a line each."""
     masked: frozenset[str] = frozenset({"authorization", "cookie", "x-api-key", "x-auth-token"})
     """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
     key: bytes = b""

@@ -54,5 +54,5 @@ def parse_since(text: str, now: datetime) -> float:
 
 
 def time_of(capture: Capture) -> str:
-    """When it was fetched (UTC)."""
+    """Time of the fetch (UTC)."""
     return f"{datetime.fromtimestamp(capture.fetched, UTC):%Y-%m-%d %H:%M:%S}"

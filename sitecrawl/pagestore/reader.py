@@ -121,7 +121,7 @@ class PageReader:
         return next(iter(self._select(f"url_key = ? AND {TELLS} ORDER BY id DESC LIMIT 1", [key])), None)
 
     def headers_of(self, capture: Capture) -> Headers:
-        """Those of a stored response, without its body. Raises `CorruptFile` and `StorageError`."""
+        """Headers of a stored response, without its body. Raises `CorruptFile` and `StorageError`."""
         return record.message_of(self.stored_record(capture)).headers
 
     def beside(self, key: str, limit: int) -> list[Capture]:
@@ -166,7 +166,7 @@ class PageReader:
         return found[0] if found else None
 
     def rendered(self, capture: Capture, kind: Kind = record.RENDERED) -> Capture | None:
-        """What a browser made of a page, its DOM or its picture; None of a page that it did not render."""
+        """Capture of a page's DOM or picture by a browser; None if it was not rendered."""
         keys = [record.urn(kind, capture.url)]
         found = self._select("url_key IN (?) ORDER BY id", keys)
         return next((each for each in found if abs(each.fetched - capture.fetched) < _SAME_TIME), None)
@@ -182,7 +182,7 @@ class PageReader:
         return int(last)
 
     def number_of(self, wanted: PageFilter) -> int:
-        """How many captures `wanted` leaves."""
+        """Number of captures that match `wanted`."""
         terms, values = _where(wanted)
         ((number,),) = self.rows(f"SELECT count(*) FROM pages WHERE {terms}id > 0", values)  # noqa: S608 - only terms
         return int(number)
@@ -198,7 +198,7 @@ class PageReader:
         return self._walk(f"{TELLS} AND {terms}", values)
 
     def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
-        """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
+        """Captures with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
 
     def last_pages(self, keys: Collection[str], without: Collection[int] = ()) -> list[tuple[str, float]]:
@@ -333,7 +333,7 @@ class PageReader:
         return captures
 
     def whole_captures(self, last: int) -> Iterator[Capture]:
-        """Those with an id up to `last`, oldest first, without the rows that are damaged."""
+        """Captures with an id up to `last`, oldest first, without damaged rows."""
         query, after = f"SELECT {ROW} FROM pages WHERE id > ? AND id <= ? ORDER BY id LIMIT {_CHUNK}", 0  # noqa: S608
         while rows := self.rows(query, (after, last)):
             yield from (capture for row in rows if (capture := whole_row(row)) is not None)

@@ -50,11 +50,11 @@ where a header is longer than 32 KB."""
 _KIND = "X-Crawler-Kind"
 _DEPTH = "X-Crawler-Depth"
 _STATUS = "X-Crawler-Status"
-"""What of an answer over HTTP stands in its status line."""
+"""Header with the status of an answer that has no status line."""
 _HTTP = "application/http"
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
 _HEADER_NAME = re.compile(rb"[!-9;-~]+")
-"""What needs no change: nearly every one."""
+"""Valid header names, which need no change."""
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
 _PATH_START = re.compile("[/?]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
@@ -109,7 +109,7 @@ def urn(kind: str, url: str) -> str:
 
 
 class Reading(NamedTuple):
-    """What the crawl made of a response. It stands in the record, so that the page index can be made again of it."""
+    """The crawl's reading of a response, kept in the record so that the page index can be made again."""
 
     kind: Kind
     depth: int | None
@@ -117,7 +117,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(record: Record) -> Reading | None:
-    """What the crawl made of the response in `record`; None where it does not say, or nothing that makes sense."""
+    """Return the crawl's reading in `record`; None if it is missing or invalid."""
     kind = next((kind for kind in KINDS if kind == record.fields.get(_KIND.lower())), None)
     depth = record.fields.get(_DEPTH.lower(), "")
     if kind is None or (depth and not (depth.isascii() and depth.isdigit())):
@@ -286,7 +286,7 @@ def parse_http(block: bytes) -> HttpMessage:
 
 
 def message_of(record: Record) -> HttpMessage:
-    """What an answer's record holds, one of the types `ANSWERS`."""
+    """HTTP message of an answer's record, of one of the types `ANSWERS`."""
     kind = record.fields.get("content-type", "")
     if kind.startswith(_HTTP):
         return parse_http(record.block)
@@ -330,7 +330,7 @@ def _reference(profile: str, original: tuple[str, float]) -> str:
 
 
 def _host_and_target(url: str) -> tuple[str, str]:
-    """What the Host header and the request line say; urllib would refuse some URLs that a browser fetches."""
+    """Values of the Host header and the request line; urllib would refuse some URLs that a browser fetches."""
     rest = url.partition("://")[2].partition("#")[0]
     path = _PATH_START.search(rest)
     end = path.start() if path is not None else len(rest)

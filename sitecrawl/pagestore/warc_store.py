@@ -96,7 +96,7 @@ class WarcStore(Participant):
 
     @property
     def position(self) -> Position:
-        """Of the last checkpoint."""
+        """Position of the last checkpoint."""
         return self._index.position
 
     def finish_file(self) -> None:
@@ -115,7 +115,7 @@ class WarcStore(Participant):
         ]
 
     def media_type(self, url: str) -> str | None:
-        """That of the last capture of `url`; None without one."""
+        """Media type of the last capture of `url`; None without one."""
         return self._index.media_type(clean_text(url_key(url)))
 
     def adopt(self, capture: Capture, request: bytes, response: bytes, revisit_of: int | None) -> int:
@@ -264,7 +264,7 @@ class WarcStore(Participant):
 
 
 class _Writing:
-    """To be entered for all that writes. After an error inside, only `recover` is of use."""
+    """Context for everything that writes. After an error inside, only `recover` may be called."""
 
     def __init__(self) -> None:
         self.failed = False

@@ -27,7 +27,7 @@ _CHUNK: Final = 500
 
 
 Void = Mapping[Path, Collection[int]]
-"""By the worker's directory: ids of captures that do not count."""
+"""Ids of captures that do not count, by the worker's directory."""
 NONE_VOID: Final[Void] = {}
 
 
@@ -55,7 +55,7 @@ class WorkersReader:
         return islice(heapq.merge(*found, key=lambda one: one.fetched), limit)
 
     def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
-        """Those of `reader` that count."""
+        """Captures of `reader` that count."""
         own, void = self.readers.index(reader), self.void_of(reader)
         for chunk in batches((capture for capture in captures if capture.id not in void), _CHUNK):
             if not self._once:
@@ -69,7 +69,7 @@ class WorkersReader:
             )
 
     def _newest(self, keys: Collection[str]) -> dict[str, tuple[float, int]]:
-        """When the last page of each URL was fetched, and the number of the reader that has it."""
+        """Time of the last page of each URL, and the number of the reader that has it."""
         newest: dict[str, tuple[float, int]] = {}
         for number, reader in enumerate(self.readers):
             for key, fetched in reader.last_pages(keys, self.void_of(reader)):
@@ -116,12 +116,12 @@ Reader = PageReader | WorkersReader
 
 
 def readers_of(reader: Reader) -> list[PageReader]:
-    """Those of its stores: one, or one for each worker."""
+    """Readers of its stores: one, or one for each worker."""
     return reader.readers if isinstance(reader, WorkersReader) else [reader]
 
 
 def stores_of(directory: Path) -> list[Path]:
-    """Those below the directory of a crawl on a cluster; else its own, if it has one. Raises `StorageError`."""
+    """Stores below the directory of a crawl on a cluster; else its own, if any. Raises `StorageError`."""
     with file_errors(directory):
         return [directory] if (directory / INDEX_FILE).exists() else stores_below(directory)
 
