@@ -33,7 +33,7 @@ class SentinelAddress:
     master: Mapping[str, Any]
     """Arguments of the connections to the master: `db`, `username`, `ssl_ca_certs`, ..."""
     asking: Mapping[str, Any]
-    """Those of the connections to the sentinels."""
+    """Arguments of the connections to the sentinels."""
 
 
 def sentinels_of(url: str) -> SentinelAddress | None:

@@ -26,7 +26,7 @@ _PATIENCE: Final = 8_000
 _STANDS: Final = 4_000
 """Milliseconds for which a question stands, and for which its answers are kept."""
 _QUESTIONS: Final = 32
-"""That stand at a time."""
+"""Open questions at a time (count)."""
 _SECONDS: Final = 5.0
 """For which Redis' answer is waited for."""
 
@@ -34,13 +34,13 @@ Answer = TypeVar("Answer")
 
 
 class Heard(NamedTuple):
-    """What a worker said last."""
+    """Last report of a worker."""
 
     session: str
     age: float
     """Seconds since then, by Redis' clock."""
     text: bytes
-    """As it was written: to be read with care."""
+    """The report as written; it may be malformed."""
 
 
 class News(NamedTuple):
@@ -49,12 +49,12 @@ class News(NamedTuple):
     workers: list[Heard]
     """None, unless they were asked for."""
     wish: str
-    """What all workers are to do; empty if nobody wished for anything."""
+    """Operator request to all workers; empty for none."""
     wished: int
     """When, in Unix milliseconds of Redis, as the next."""
     now: int
     questions: list[bytes]
-    """That stand, whoever asks: to be read with care, as the answers."""
+    """Open questions of all workers; they may be malformed, like the answers."""
 
 
 class Board:
@@ -86,11 +86,11 @@ class Board:
         await _of_redis(self._steps.run("answer", PLACE, number, self.session, text, _STANDS))
 
     async def answered(self, number: str) -> int:
-        """How many workers have answered a question."""
+        """Number of workers that have answered a question."""
         return await _of_redis(self._steps.client.hlen(self._answers(number))) or 0
 
     async def answers(self, number: str) -> dict[str, bytes]:
-        """What they have answered, by their sessions."""
+        """Answers to a question, by session."""
         found = await _of_redis(self._steps.client.hgetall(self._answers(number))) or {}
         return {session.decode(errors="replace"): text for session, text in found.items()}
 
@@ -103,7 +103,7 @@ class Board:
 
 
 async def _of_redis(answer: Awaitable[Answer]) -> Answer | None:
-    """What Redis answers; None if it does not."""
+    """Return the answer of Redis; None without one."""
     try:
         async with asyncio.timeout(_SECONDS):
             return await answer

@@ -20,11 +20,11 @@ class Bundle(NamedTuple):
 
     messages: Sequence[Message] = ()
     account: int = 0
-    """Of the limit that the pages are a part of."""
+    """Account of the limit to which `pages` belong."""
     pages: int = 0
-    """So many more may be fetched where it comes to, and fewer where it is from."""
+    """Allowance that moves from the sending to the receiving partition."""
     acts: Sequence[Act] = ()
-    """To be done by whoever hears it."""
+    """Acts for the receiver."""
 
     def pack(self) -> bytes:
         """A frame of MessagePack [account, pages, [fields of a message, ...], [act, ...]]."""

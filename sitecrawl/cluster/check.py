@@ -37,12 +37,12 @@ _IN_RECORDS: Final = {"state", "tokens", "senders", "outbox"}
 
 @dataclass(slots=True)
 class Checked:
-    """What a check has found."""
+    """Result of a check."""
 
     faults: list[str] = field(default_factory=list)
     """Each with the partition that it is in."""
     notes: list[str] = field(default_factory=list)
-    """What is no fault, and worth knowing."""
+    """Notes that are no faults."""
 
 
 def check(crawl: CrawlOnRedis, directories: Sequence[Path] = ()) -> Checked:
@@ -62,7 +62,7 @@ class _Check:
         self._found = Checked()
         self._is_quiet = not crawl.workers()
         self._records: dict[int, Records] = {}
-        """Of the partitions of which these can be read."""
+        """Records of the readable partitions."""
         self._copied = 0
         """Partitions that can be copied."""
 
@@ -87,7 +87,7 @@ class _Check:
         self._found.faults += _of(partition, faults)
 
     def _log_faults(self, partition: int) -> Iterator[Problem | str]:
-        """What is wrong with the rows of a partition."""
+        """Find faults in the rows of a partition."""
         losses, batch = Losses(), self._database.batch()
         forget_partitions(batch)
         self._database.write(batch, sync=False)
@@ -105,7 +105,7 @@ class _Check:
         yield from mend_frontier(self._database, Survey(self._database), dry=True)
 
     def _page_faults(self, directories: Sequence[Path]) -> Iterator[Problem]:
-        """What the frontier says is stored, against what is."""
+        """Compare the pages that the frontier counts as stored with those that are."""
         database, batch = self._database, self._database.batch()
         forget_partitions(batch)
         database.write(batch, sync=False)
@@ -134,7 +134,7 @@ def _missing_facts(crawl: CrawlOnRedis, partition: int) -> Iterator[str]:
 
 
 def _disagreements(records: Mapping[int, Records]) -> Iterator[str]:
-    """What keys say of one another, also of other partitions, while nobody is at work."""
+    """Find disagreements between keys, also of different partitions. No worker may be at work."""
     for partition, own in records.items():
         yield from _of(partition, _of_entries(own))
         for sender, number in own.senders.items():

@@ -45,7 +45,7 @@ class Cluster(redis.RedisCluster):
     """See the module."""
 
     RedisClusterRequestTTL = 1
-    """How often a command is sent, redirections included: not again."""
+    """Attempts of a command, redirections included: one."""
 
     def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         """Raises `SlotMoves`."""
@@ -91,7 +91,7 @@ class SameServer:
         self._run = b""
 
     async def greet(self, connection: Any) -> None:
-        """The first word on a new connection. Raises `redis.ConnectionError` once for each other server."""
+        """redis-py connect hook: check the server. Raises `redis.ConnectionError` once for each other server."""
         await connection.on_connect()
         before, self._run = self._run, await _run_of(connection)
         if before not in {b"", self._run}:
@@ -112,7 +112,7 @@ class Confirmed(redis.asyncio.Redis):
     """See the module."""
 
     replicas = 1
-    """So many have to have what was written."""
+    """Replicas that must have a write (count)."""
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Raises `redis.ConnectionError` where too few replicas have it."""
@@ -187,7 +187,7 @@ def async_master_of(
 
 
 def _asking(address: SentinelAddress, given: Mapping[str, Any]) -> dict[str, Any]:
-    """One that is silent is given up as one that cannot be reached is, and the next one asked."""
+    """Arguments for asking a sentinel: a silent one is given up like an unreachable one."""
     patience = given["socket_connect_timeout"]
     times = {"socket_connect_timeout": patience, "socket_timeout": patience}
     return {**times, "retry": Retry(NoBackoff(), 0), **address.asking}

@@ -30,7 +30,7 @@ GROWTH: Final = 2.0
 """So many times the snapshot's bytes the log may have. Twice that means half the work and more memory: at most
 `1 + GROWTH` times the snapshot, and on average half of `GROWTH` less."""
 URLS: Final = 32_768
-"""In one part, about: 20 MB of memory while it is made. In larger parts a URL of a large site takes less."""
+"""URLs of one part, about: 20 MB of memory while it is made. Larger parts take less for URLs of large sites."""
 PAUSE: Final = 30.0
 """Seconds after one that Redis has refused, as it does when it is full."""
 _SOON: Final = 0.1
@@ -42,7 +42,7 @@ _Found = TypeVar("_Found")
 
 
 class Compaction:
-    """Of a worker's partitions, one at a time."""
+    """Compact a worker's partitions, one at a time."""
 
     def __init__(self, store: PartitionStore, database: Database) -> None:
         self._store = store
@@ -102,7 +102,7 @@ class Compaction:
     async def _put_parts(
         self, held: Held, facts: Facts, rows: Generator[list[Row]], fingerprint: Fingerprint
     ) -> tuple[int, int]:
-        """How many, and their bytes; none if the partition has gone meanwhile."""
+        """Return the number of parts and their bytes; zeros if the partition has gone meanwhile."""
 
         def next_part() -> bytes | None:
             found = next(rows, None)
@@ -126,7 +126,7 @@ class Compaction:
 
 
 async def _in_thread(work: Callable[[], _Found]) -> _Found:
-    """What `work` returns. Who is cancelled waits for its end: it reads a database that may be closed then."""
+    """Run `work` in a thread. A cancelled caller waits for its end, because it reads a database."""
     future = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         return await asyncio.shield(future)

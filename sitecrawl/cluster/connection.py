@@ -42,7 +42,7 @@ _AWAY: Final = (
     redis.exceptions.RedisClusterException,
     SlotMoves,
 )
-"""Of these redis-py has taken the error's name away."""
+"""Messages of errors from which redis-py has removed the name."""
 _HUNG_UP: Final = (ssl.SSLError, ConnectionResetError, BrokenPipeError)
 _TRANSIENT: Final = (
     "LOADING",
@@ -125,7 +125,7 @@ def _made(kind: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _by_sentinels(given: dict[str, Any]) -> SentinelAddress | None:
-    """Whom to ask for the master, if the URL says so; it is taken out then."""
+    """Take the sentinels' address out of the arguments, if the URL has one."""
     address = sentinels_of(str(given.get("url", "")))
     if address is not None:
         del given["url"]
@@ -141,7 +141,7 @@ def _check_files(params: Mapping[str, Any]) -> None:
 
 
 def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that stand in the URL as well."""
+    """Arguments that a URL may have, too."""
     return {**params, **dict(parse_qsl(urlsplit(str(params.get("url", ""))).query))}
 
 
@@ -169,7 +169,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What scrapy-redis would do with these settings is for its own connections alone: bytes stay bytes here."""
+    """Drop decoding arguments that scrapy-redis uses for its own connections: bytes stay bytes here."""
     own = {"redis_cls", "decode_responses", "encoding", "retry", "retry_on_timeout", "socket_timeout"}
     own.add("socket_connect_timeout")
     return {name: value for name, value in params.items() if name not in own}

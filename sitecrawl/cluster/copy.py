@@ -31,12 +31,12 @@ from sitecrawl.pagestore.workers import WorkersReader
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _ATTEMPTS: Final = 20
-"""How often a log is read that is replaced meanwhile, which happens once in dozens of checkpoints."""
+"""Attempts to read a log that is replaced meanwhile, which is rare."""
 
 
 @dataclass(slots=True)
 class Losses:
-    """What a copy leaves out, where it may: without this it is an error."""
+    """Collector of what a copy leaves out. Without one, such a loss is an error."""
 
     entries: int = 0
     """Entries that cannot be read."""
@@ -82,7 +82,7 @@ class Copying:
         self._losses = losses
 
     def take_all(self) -> list[PartCounts]:
-        """What each partition counts."""
+        """Take all partitions; return the counts of each."""
         return [self.take(partition) for partition in self._crawl.partitions]
 
     def take(self, partition: int) -> PartCounts:

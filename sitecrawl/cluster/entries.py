@@ -66,13 +66,13 @@ class Entry:
     data: bytes
     """See `pack_entry`."""
     tally: bytes = b""
-    """What the other workers want to know of the partition: MessagePack, for Redis a text."""
+    """Tally of the partition for other workers: MessagePack, opaque to Redis."""
     heard: int = 0
-    """How many bundles of messages from other partitions it has in it."""
+    """Number of bundles from other partitions that it contains."""
     sends: dict[int, bytes] = field(default_factory=dict)
     """A bundle of messages for each other partition."""
     rows: list[int] = field(default_factory=list)
-    """Of the page index: pages that count if the entry does."""
+    """Rows of the page index that count if the entry does."""
 
     def pack(self) -> bytes:
         """For the worker's journal."""

@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
-    """What of a worker's frontier its talk with Redis is about."""
+    """The part of a worker's frontier that the exchange uses."""
 
     is_working: bool
 
@@ -116,7 +116,7 @@ class Exchange:
             self._seeds = SeedQueue(store.steps.client, seeds_key, take=listener.seed_pushed, settling=settling)
         self._trust_at = self._look_at = 0.0
         self.waits_since: float | None = None
-        """When Redis was told something that it has not taken yet; None where it has all that it was told."""
+        """Time of the oldest unconfirmed message to Redis; None if all are confirmed."""
         self._before: Sequence[Standing] | None = None
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
@@ -137,7 +137,7 @@ class Exchange:
 
     @property
     def commands(self) -> int:
-        """That were sent to Redis."""
+        """Number of commands sent to Redis."""
         return self._store.steps.commands
 
     @property
@@ -164,7 +164,7 @@ class Exchange:
     # Life
 
     def kick(self) -> None:
-        """There is something to tell."""
+        """Wake the task: there is news for Redis."""
         self._calm = 0
         self._kick.set()
 
@@ -189,7 +189,7 @@ class Exchange:
             await self._store.steps.client.aclose()
 
     async def abandon(self) -> None:
-        """As a kill leaves it: nothing more is sent, and nothing is given back."""
+        """Stop as a kill would: send nothing more, and give nothing back."""
         await self.cease()
         await self._store.steps.client.aclose()
 
@@ -282,7 +282,7 @@ class Exchange:
             self._listener.woken()
 
     async def _change_limit(self) -> None:
-        """That it is to be changed is known to all by now: so who is killed here leaves that to them."""
+        """Ask Redis for the changed limit. All workers know the change by now, so any of them can do it."""
         if self._new_limit is not None and not self._is_limit_told:
             new = self._new_limit
             await change(self._store.steps, self._run_of_crawl, new)
@@ -301,7 +301,7 @@ class Exchange:
         return alive
 
     async def _repeat(self) -> None:
-        """What may be forgotten is told once more: what is known counts once."""
+        """Repeat what Redis may have forgotten; what it knows counts once."""
         for held in self._holdings.all:
             held.outgoing, held.arrived, held.copies = await self._store.outbox(held.partition), [], {}
         last = self._holdings.delivered_last
@@ -309,7 +309,7 @@ class Exchange:
         self._is_in_doubt = False
 
     async def _send(self) -> None:
-        """What is new of each partition, and of the run."""
+        """Send the news of each partition and of the run."""
         if self._end:
             await end(self._store.steps, self._end)
         commits, of = [], []
@@ -384,7 +384,7 @@ class Exchange:
         graph.hear(Elsewhere(inflow, total, seeds))
 
     async def _look_around(self) -> None:
-        """How it stands with the crawl as a whole."""
+        """Read the state of the whole crawl."""
         is_near_an_end = self._worker.has_nothing_to_do or self._run_of_crawl.max_pages
         if not is_near_an_end and self._clock() < self._look_at:
             return

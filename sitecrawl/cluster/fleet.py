@@ -30,10 +30,10 @@ _STOPPED: Final = (-signal.SIGINT, -signal.SIGTERM)
 
 
 class Listener(Protocol):
-    """Who is told of the workers."""
+    """Listener for news of the workers."""
 
     def heard(self, worker: str, said: Mapping[str, Any]) -> None:
-        """What the worker says on its line (`cluster.line`)."""
+        """Handle a message of the worker on its line (`cluster.line`)."""
 
     def ended(self, worker: str, code: int, *, again: bool, wanted: bool) -> None:
         """Its process has ended; `again`: it was killed, and is started again; `wanted`: by the signal by which
@@ -155,13 +155,13 @@ def places_in(directory: Path, workers: int) -> list[Path]:
 
 
 def log_of(place: Path) -> Path:
-    """What a worker prints; the directory is the worker's."""
+    """Log file of a worker with the directory `place`."""
     return place.parent / f"{place.name}.log"
 
 
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """Nobody else starts workers there meanwhile. Raises `StorageError`."""
+    """Lock `directory` against others that start workers there. Raises `StorageError`."""
     with ExitStack() as stack:
         try:
             directory.mkdir(parents=True, exist_ok=True)

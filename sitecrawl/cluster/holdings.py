@@ -28,7 +28,7 @@ from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
 from sitecrawl.frontier.record import UrlState
 
 RECENT: Final = 256
-"""Of a partition's entries, and of messages, that are remembered in case Redis forgets them."""
+"""Entries of a partition, and messages, that are kept in case Redis forgets them (count)."""
 _END: Final = b"\xff" * 16
 
 
@@ -39,7 +39,7 @@ class Held:
     partition: int
     token: int
     number: int
-    """Of its newest entry, which Redis may not have yet."""
+    """Number of its newest entry, which Redis may not have yet."""
     unsent: deque[Entry] = field(default_factory=deque)
     received: int = 0
     """Bundles that were let in since the last entry was made."""
@@ -51,16 +51,16 @@ class Held:
     """Those of its bundles that say what another partition of this worker knew at once, with the number of its entry
     that has it: they have to arrive only if that is lost."""
     arrived: list[str] = field(default_factory=list)
-    """Those that have, and are in the outbox still."""
+    """Bundles that have arrived and are still in the outbox."""
     counts: PartCounts = field(default_factory=PartCounts)
     facts: Facts = NO_FACTS
-    """As of the last checkpoint."""
+    """Facts as of the last checkpoint."""
     tally: Tally = NO_TALLY
-    """As of its newest entry."""
+    """Tally as of its newest entry."""
     short: bool = False
     """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
     asked_at: float = 0.0
-    """When a URL of it was handed out last, or a part of the limit came for one, on the frontier's clock."""
+    """Time on the frontier's clock at which a URL was handed out last, or allowance came for one."""
     rests_until: float = 0.0
     """It has left, and whoever has it next is not to ask its hosts before then, as far as he cannot know."""
     recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
@@ -70,9 +70,9 @@ class Held:
     log: int = 0
     """Bytes of the entries that came after that, as far as this worker knows."""
     is_leaving: bool = False
-    """It is to go to another worker."""
+    """Whether it is to go to another worker."""
     has_left: bool = False
-    """It is gone from the database, and Redis has to hear the last of it."""
+    """Whether it is gone from the database, with news that Redis still has to get."""
     is_lost: bool = False
     """Another worker has it."""
     is_sure: bool = True
@@ -108,7 +108,7 @@ class Held:
         del self.outgoing[name]
 
     def is_on_redis(self, extent: Extent) -> None:
-        """So much of it is."""
+        """Note how much of it is on Redis."""
         self.outgoing, self.snapshot, self.log = dict(extent.outbox), extent.snapshot, extent.log
         self.copies = {}
 
@@ -128,7 +128,7 @@ class Held:
         return (own.account, own.granted, own.owed, self.short) == (told.account, told.granted, told.owed, told.short)
 
     def tally_of(self, worker: OfWorker) -> Tally:
-        """As it is now, with a worker of which `worker` is to be said."""
+        """Tally of the partition now, with the state of its worker."""
         return Tally(worker, tuple(self.counts.states), *self.counts.allowance.fields(), self.short)
 
 
@@ -154,11 +154,11 @@ class Holdings:
         self.delivered_last = deque[Told](maxlen=RECENT)
         """Messages that have been delivered of late."""
         self.orphans: list[Entry] = []
-        """Of partitions that were lost when the worker was killed."""
+        """Entries of partitions that were lost when the worker was killed."""
         self._last_told = 0
         self._flushes = 0
         self._unheard: set[tuple[int, int]] = set()
-        """What Redis did not know when the last batch was durable."""
+        """News that Redis did not have when the last batch became durable."""
         self._sent: list[Entry] = []
         self._delivered: list[Told] = []
         self._load()
@@ -191,7 +191,7 @@ class Holdings:
         self.orphans = []
 
     def unheard(self) -> set[tuple[int, int]]:
-        """Of what Redis does not know yet: entries, by their partitions and numbers; messages, by -1 and theirs."""
+        """Keys of unconfirmed news: (partition, number) of entries, (-1, number) of messages."""
         entries = {(entry.partition, entry.number) for held in self.all for entry in held.unsent}
         return entries | {(-1, number) for number in self.told}
 
@@ -202,7 +202,7 @@ class Holdings:
         return bool(self._unheard)
 
     def settling(self) -> Callable[[], bool]:
-        """What says whether Redis has all that the next batch writes."""
+        """Return a function that tells whether Redis has all that the next batch writes."""
         flushes = self._flushes + 1
         waits_for: set[tuple[int, int]] | None = None
 
@@ -217,7 +217,7 @@ class Holdings:
 
     @property
     def all(self) -> list[Held]:
-        """Those that have left, too."""
+        """All partitions, including those that have left."""
         return [*self.held.values(), *self.departed]
 
     def add(self, held: Held) -> None:
@@ -290,7 +290,7 @@ class Holdings:
             held.is_leaving = False
 
     def going(self, busy: Container[int]) -> list[Held]:
-        """Those that are lost, or leave and have nothing in flight: `busy` are those that have."""
+        """Partitions that are lost, or leave and have nothing in flight; `busy` have something in flight."""
         return [
             one
             for one in self.held.values()
@@ -313,7 +313,7 @@ class Holdings:
 
 
 def _number(name: str) -> int:
-    """Of the entry that a bundle of the outbox came with."""
+    """Number of the entry to which a bundle of the outbox belongs."""
     return int(name.partition(":")[0])
 
 
@@ -322,5 +322,5 @@ def _key(entry: Entry) -> bytes:
 
 
 def _counted(counts: PartCounts) -> tuple[list[int], list[int], tuple[int, int, int, int]]:
-    """What `PartCounts` is made of."""
+    """Plain values of a `PartCounts`."""
     return counts.states, counts.forgotten, counts.allowance.fields()

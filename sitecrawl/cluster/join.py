@@ -24,7 +24,7 @@ from sitecrawl.cluster.steps import script
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 FORMAT: Final = "sitecrawl-cluster-8"
-"""Of what a crawl has on Redis."""
+"""Version of a crawl's format on Redis."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Joined:
 
     options: ClusterOptions
     key: bytes
-    """Of the crawl's fingerprints."""
+    """Key of the crawl's fingerprints."""
     is_cluster: bool
 
 

@@ -30,11 +30,11 @@ from sitecrawl.cluster.steps import script
 ROUNDS: Final = 6
 """Renewals in the length of a lease."""
 LONGEST: Final = 4.0
-"""So many times the length that the settings say a lease may grow to, where renewing takes long."""
+"""Largest length of a lease where renewing is slow, in times of the setting."""
 _RECENT: Final = 16
 """Renewals by which the length is decided."""
 _MARGIN: Final = 4.0
-"""So many times a lease is longer than the slowest of these: twice that is half a lease."""
+"""Length of a lease in times of the slowest renewal."""
 _HUNG_LEASES: Final = 4.0
 _HUNG_SECONDS: Final = 60.0
 """At least: a checkpoint that takes in a large partition may block the loop for half of that."""
@@ -60,7 +60,7 @@ class Leases:
 
     @property
     def seconds(self) -> float:
-        """How long a lease is that is given or renewed now."""
+        """Length of a lease that is given or renewed now."""
         return min(max(self.shortest, _MARGIN * max(self._took, default=0.0)), LONGEST * self.shortest)
 
     @property
@@ -80,7 +80,7 @@ class Leases:
             self._sure_until[partition] = sure_until
 
     def drop(self, partition: int, token: int) -> None:
-        """It is not to be renewed any more."""
+        """Stop renewing the lease."""
         with self._lock:
             self._lost.discard((partition, token))
             if self._tokens.get(partition) == token:
@@ -100,7 +100,7 @@ class Leases:
                 self._lost.add((partition, token))
 
     def took(self, seconds: float) -> None:
-        """So long after the renewal before was sent the answer to this one was there."""
+        """Note the time between sending the previous renewal and the answer to this one."""
         self._took.append(seconds)
 
     def is_sure(self, partition: int) -> bool:

@@ -1,4 +1,4 @@
-"""Who has which partitions: what a worker borrows from Redis, gives back, and has lost.
+"""Borrowing, returning and losing partitions.
 
 A fair share is all of them over the workers that are alive, rounded up. Who has less takes what nobody has; who has
 more gives back, one at a time, when nothing of it is in flight.
@@ -61,7 +61,7 @@ class Lending:
     # What this worker has
 
     async def resume(self) -> None:
-        """What it had when it ended is its own still, if nobody has had it since."""
+        """Take back the partitions of the last run that nobody has had since."""
         unsure = [held for held in self._holdings.all if not held.is_sure]
         for held in unsure:
             lent = await self._store.lease(held.partition, held.token)
@@ -91,7 +91,7 @@ class Lending:
         self._has_warned = True
 
     async def let_go(self) -> None:
-        """Of partitions that have left, once Redis has heard the last of them."""
+        """Release partitions that have left, once Redis has all their news."""
         for held in list(self._holdings.departed):
             if held.is_lost:
                 self._withdraw(held)
@@ -107,7 +107,7 @@ class Lending:
                 await self._release(held, self._partitions.rests_until(held))
 
     async def _release(self, held: Held, rests_until: float) -> None:
-        """Who has it next may ask its hosts at once."""
+        """Release a partition; the next worker may ask its hosts at once."""
         rest = min(rests_until - self._clock(), _LONGEST_REST)
         await self._store.release(held.partition, held.token, max(rest, 0.0))
 
@@ -145,7 +145,7 @@ class Lending:
             self._take_at = self._clock() + _AGAIN
 
     async def _arrival(self, held: Held) -> Arrival:
-        """What there is of a partition that was lent."""
+        """Read a borrowed partition."""
         replay = Replay(self._partitions.frontier.fingerprint)
         async for part in self._store.snapshot(held.partition):
             await _in_thread_if_long(replay.begin, part)

@@ -1,4 +1,4 @@
-"""What a worker and the process that has started it say to each other: a socket, given by the environment.
+"""Messages between a worker and its parent process, over a socket that the environment names.
 
 The worker says how it fares, a JSON object a line. It hears one thing, that the other one is gone: then it ends, as
 at a Ctrl-C, since nobody would end it any more. A worker never waits for whoever listens. What finds no room is
@@ -19,7 +19,7 @@ from threading import RLock, Thread
 from typing import Any, Final
 
 VARIABLE: Final = "_SITECRAWL_LINE"
-"""Of the environment: the socket's descriptor."""
+"""Environment variable with the socket's descriptor."""
 _ROOM: Final = 1 << 20
 """Bytes that may wait to be sent."""
 _LAST_WORDS: Final = 5.0
@@ -97,7 +97,7 @@ def to_parent() -> Line | None:
 
 
 def say(text: str) -> None:
-    """To whoever looks at the crawl: on stderr, of a worker once for all of them."""
+    """Print for the user on stderr; what all workers say is printed once."""
     if (line := to_parent()) is not None:
         line.tell(say=text)
     else:

@@ -1,4 +1,4 @@
-"""What a worker's frontier tells the crawl, and asks of it."""
+"""Interface between a worker's frontier and its crawl."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class WorkerListener(Listener, Protocol):
     """See the module."""
 
     def woken(self) -> None:
-        """There is something to hand out, or the crawl has ended."""
+        """Called when there is something to hand out, or the crawl has ended."""
 
     def failed(self, error: StorageError) -> None:
-        """There is no going on."""
+        """Called when the crawl cannot go on."""
 
     def counted(self, name: str, number: int) -> None:
         """A figure for the crawl's statistics."""

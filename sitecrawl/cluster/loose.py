@@ -49,7 +49,7 @@ class Loose:
         self._wait(visit)
 
     def put_back(self, visit: Visit) -> bool:
-        """It waits again, if it was one of them."""
+        """Queue the request again if it was one of them; return whether."""
         if not self.done(visit):
             return False
         self._wait(visit)

@@ -9,7 +9,7 @@ from sitecrawl.urls.fingerprint import BY_SITE
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Where a crawl ends, over all workers; 0 for no limit. But for `max_pages` they are those of a run."""
+    """Limits of a crawl over all workers; 0 for no limit. All but `max_pages` are limits of a run."""
 
     max_pages: int = 0
     """URLs, as `SITECRAWL_MAX_PAGES`; the others as Scrapy's `CLOSESPIDER_*` of that name."""
@@ -22,11 +22,11 @@ class CrawlLimits:
 
     @property
     def of_run(self) -> dict[str, float]:
-        """Those of `CLOSESPIDER_*` that there are, by name."""
+        """The `CLOSESPIDER_*` limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value and name != "max_pages"}
 
     def __str__(self) -> str:
-        """Those that there are, under the names of their settings."""
+        """The limits that are set, by the names of their settings."""
         named = {closing(name).upper(): value for name, value in self.of_run.items()}
         if self.max_pages:
             named = {"SITECRAWL_MAX_PAGES": self.max_pages, **named}
@@ -49,7 +49,7 @@ class NewLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How a worker takes part in a crawl on Redis."""
+    """Options of a worker of a crawl on Redis."""
 
     MOST_SHARDS: ClassVar[int] = 1024
 
@@ -59,18 +59,18 @@ class ClusterOptions:
     """The crawl's name: workers with the same name work on the same crawl. Without braces, whitespace and control
     characters: it is a part of the keys' hash tags."""
     spider: str = ""
-    """Whose requests wait there: another spider's workers could do nothing with them."""
+    """Spider of the waiting requests; workers of another spider are refused."""
     shards: int = 16
     """Partitions of the web; fixed when the crawl begins."""
     split: str = BY_SITE
     """Which part of hosts' names decides their partition (`urls.fingerprint.SPLITS`); fixed when the crawl begins."""
     lease_seconds: float = 30.0
-    """So long a worker may be silent before what it was lent goes to others."""
+    """Silence of a worker, in seconds, after which its partitions go to others."""
     order: str = "aopic"
     unsafe: bool = False
     """Take a Redis that may lose the crawl: without persistence, or with eviction."""
     replicas: int = 0
-    """So many replicas have to have what Redis was told before it counts; not on a Redis Cluster."""
+    """Replicas that must have a write before it counts; not on a Redis Cluster."""
     max_depth: int = 0
     """Links from a seed, at most; 0 for no limit. Fixed when the crawl begins."""
     limits: CrawlLimits = CrawlLimits()

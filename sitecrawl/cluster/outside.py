@@ -29,22 +29,22 @@ from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, SPLITS, Fingerprinte
 from sitecrawl.urls.url import Canonicalizer
 
 FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b"max_depth", b"key")
-"""What has to be known of a crawl before it can be read."""
+"""Fields that are needed to read a crawl."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
 REPAIR: Final = "repair"
-"""Who has all partitions while the crawl is repaired, in the place of a worker's session."""
+"""Session that has all partitions while the crawl is repaired."""
 _PIECE: Final = 16
 """Entries that are asked for at once."""
 
 
 class Piece(Enum):
-    """What a partition's log is made of."""
+    """Kinds of pieces of a partition's log."""
 
     PART = auto()
-    """Of its snapshot (`cluster.snapshots`)."""
+    """A part of its snapshot (`cluster.snapshots`)."""
     ENTRY = auto()
-    """That came after it (`cluster.entries`)."""
+    """An entry after it (`cluster.entries`)."""
 
 
 class Replaced(Exception):
@@ -72,7 +72,7 @@ class CrawlOnRedis:
 
     @property
     def key(self) -> bytes:
-        """Of the fingerprints."""
+        """Key of the fingerprints."""
         return bytes.fromhex(self.fields[b"key"].decode())
 
     @property
@@ -94,7 +94,7 @@ class CrawlOnRedis:
         return manifest_of(directory).key.encode() == self.fields[b"key"]
 
     def workers(self) -> int:
-        """How many are believed alive; none where nobody can say, for then none could work."""
+        """Number of workers believed alive; 0 if that cannot be told, because then none could work."""
         try:
             now = int(1000 * time.time())
             return int(self.client.zcount(self.keys.base(PLACE) + "workers", now, now + FAR))
@@ -161,7 +161,7 @@ def opened(params: Mapping[str, Any], crawl: str) -> Iterator[CrawlOnRedis]:
 
 
 def _begun(client: Any, crawl: str, where: str) -> tuple[Keys, Mapping[bytes, bytes]]:
-    """What most partitions say that it was begun with: each has all of it."""
+    """Initial facts of the crawl by the majority of partitions; each has all of them."""
     found = _facts_of(client, crawl)
     if not found:
         raise StorageError(f"There is no crawl {crawl!r} on Redis at {where}: SITECRAWL_CLUSTER_CRAWL names it")
@@ -203,7 +203,7 @@ def fields_of(client: Any, key: str) -> dict[bytes, bytes]:
 
 
 def _most(found: Iterable[Mapping[bytes, bytes]], field: bytes) -> bytes:
-    """What most say; nothing if none says anything."""
+    """Most frequent value of `field`; empty if there is none."""
     values = Counter(fields[field] for fields in found if _is_fact(field, fields.get(field, b"")))
     return values.most_common(1)[0][0] if values else b""
 

@@ -45,7 +45,7 @@ _LONGEST_SOCKET: Final = 100
 
 
 class OwnRedis(NamedTuple):
-    """One that runs."""
+    """A running Redis of our own."""
 
     url: str
     alive: int | None = None
@@ -159,7 +159,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _client(socket: str) -> redis.Redis:
-    """One that says at once when nobody answers: redis-py would ask ten times more, with seconds in between."""
+    """Client without retries; redis-py would ask ten times more, with seconds in between."""
     return redis.Redis(unix_socket_path=socket, retry=Retry(NoBackoff(), 0))
 
 

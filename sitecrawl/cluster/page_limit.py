@@ -48,14 +48,14 @@ class PageLimit:
         self._in_flight = in_flight
         self._clock = clock
         self._given: dict[int, float] = {}
-        """When this worker gave something to each partition last."""
+        """Time of this worker's last gift to each partition."""
         self._open = -1
         """The last account under which pages are handed out."""
         self._gifts: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._asked_at = 0.0
-        """When this worker was asked last for all that it has."""
+        """Time at which this worker was last asked for all that it has."""
         self._came: dict[int, float] = {}
-        """When each partition was given something last."""
+        """Time of the last gift to each partition."""
 
     def turn(self) -> None:
         """Another limit holds. What was about to be given of the one before is void."""
@@ -114,7 +114,7 @@ class PageLimit:
         own.granted, own.pages, own.owed = account, own.pages + max(left, 0), max(-left, 0)
 
     def _pay(self) -> None:
-        """What is owed, as far as it is here."""
+        """Pay what is owed, as far as it is here."""
         if (first := self._held.get(PLACE)) is not None and (own := first.counts.allowance).owed:
             paid = min(own.owed, max(first.counts.room - self._in_flight(PLACE), 0))
             own.pages, own.owed = own.pages - paid, own.owed - paid
@@ -140,5 +140,5 @@ class PageLimit:
         return bool(self._gifts)
 
     def gifts(self, partition: int) -> Mapping[int, int]:
-        """What a partition gives to others, which is on its way from now on."""
+        """Take the gifts of a partition to others; they are on their way from now on."""
         return self._gifts.pop(partition, {})

@@ -42,7 +42,7 @@ from sitecrawl.cluster.steps import Steps
 
 _COUNTED: Final = ("entry", "lent", "sent", "gone", "arrived", "heard")
 _ENTRIES: Final = 32
-"""Of a log that are read at once: each is what a checkpoint has changed, some hundred kB at most."""
+"""Entries of a log that are read at once, each some hundred kB at most."""
 
 
 class Commit(NamedTuple):
@@ -56,10 +56,10 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is of a partition."""
+    """Size of a partition on Redis."""
 
     number: int
-    """Of the newest entry."""
+    """Number of the newest entry."""
     snapshot: int
     """Bytes."""
     log: int
@@ -165,7 +165,7 @@ class PartitionStore:
         return bool(answer == b"done")
 
     async def drop_parts(self, partition: int) -> None:
-        """What came of a snapshot is not wanted."""
+        """Delete the parts of an unfinished snapshot."""
         await self._client.unlink(f"{self.keys.base(partition)}parts")
 
     async def compact(self, partition: int, token: int, parts: int, size: int, number: int) -> bytes:
@@ -182,7 +182,7 @@ class PartitionStore:
         await self.steps.run("release", partition, token, self.session, int(1000 * rest))
 
     async def standing(self) -> list[Standing]:
-        """How it stands with each partition, one after the other."""
+        """State of each partition, in order."""
         found = []
         for tally, *counted in await self.steps.read_all("HMGET", "state", "tally", *_COUNTED):
             entry, lent, sent, gone, arrived, heard = (int(number or 0) for number in counted)
@@ -192,7 +192,7 @@ class PartitionStore:
     # Trust
 
     async def tell_trust(self, total: float, seeds: float, flows: Mapping[int, Mapping[bytes, float]]) -> None:
-        """What trust this worker's hosts have, and what flows from them to hosts of each partition."""
+        """Send the trust of this worker's hosts, and the flows from them to hosts of each partition."""
         await self._client.hset(self.keys.base(PLACE) + "trusted", self.session, msgpack.packb([total, seeds]))
         for partition, flow in flows.items():
             await self._client.hset(f"{self.keys.base(partition)}trust", self.session, msgpack.packb(dict(flow)))

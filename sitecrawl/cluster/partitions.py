@@ -67,10 +67,10 @@ class Partitions:
         self.territory = self._territory()
         self.frontier = make(holdings.database, self.territory, seen)
         self.level = 0
-        """To which all workers have come; of no account without a depth limit."""
+        """Level that all workers have reached; without meaning unless depth is limited."""
         self.begin_level(0)
         self.arrivals: list[Arrival] = []
-        """What comes with the next change."""
+        """Partitions that arrive with the next change."""
         self.orphans: set[bytes] = set()
         """URLs in flight whose partition is another worker's by now."""
 
@@ -87,12 +87,12 @@ class Partitions:
 
     @property
     def share(self) -> float:
-        """Of all sites, what this worker has."""
+        """Share of all sites that this worker has."""
         return len(self.holdings.held) / self.total
 
     @property
     def ours(self) -> list[Held]:
-        """Those that no other worker has, for all that is known."""
+        """Partitions that, as far as known, no other worker has."""
         return [held for held in self.holdings.held.values() if not held.is_lost]
 
     def has(self, host_name: str) -> bool:
@@ -100,11 +100,11 @@ class Partitions:
         return self.territory.has(self.frontier.hosts.key_of(host_name))
 
     def of(self, key: bytes) -> Held:
-        """That of a key, which is this worker's."""
+        """Partition of a key of this worker."""
         return self.holdings.held[self.territory.partition(key)]
 
     def in_flight(self, partition: int) -> int:
-        """How many URLs of one are fetched just now that may become pages."""
+        """Number of URLs in flight of a partition that may become pages."""
         visits = self.frontier.in_flight.values()
         return sum(self.territory.partition(one.key) == partition and not one.is_requisite for one in visits)
 
@@ -116,14 +116,14 @@ class Partitions:
         return max((one.free_at for one in hosts if one.free_at > one.asked_until), default=0.0)
 
     def standing(self, *, idle: bool) -> OfWorker:
-        """How it stands with this worker."""
+        """State of this worker."""
         frontier, found = self.frontier, held_back(self.frontier)
         held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
         silent, good = (frontier.silent, len(frontier.silent_hosts)), frontier.judge.good
         return OfWorker(self.holdings.session, idle, self._lowest(), held, frontier.joined, *silent, good)
 
     def hear(self, whole: Whole) -> None:
-        """What a host here is judged beside is found by all."""
+        """Take the figures of all workers, beside which hosts are judged."""
         self.frontier.judge.elsewhere = whole.good_beside(self.holdings.session)
 
     def _lowest(self) -> int | None:

@@ -60,12 +60,12 @@ class Recorder:
     # A checkpoint
 
     def recording(self, batch: Batch) -> RecordingBatch:
-        """What is about a site goes to Redis, whoever writes it."""
+        """Batch that also records rows about sites for Redis."""
         self._recorded = RecordingBatch(batch, self._partitions.territory)
         return self._recorded
 
     def under_way(self, batch: Batch) -> RecordingBatch:
-        """That of the checkpoint that is made just now."""
+        """Recording batch of the current checkpoint."""
         recorded = self._recorded
         return recorded if recorded is not None and batch is recorded else self.recording(batch)
 
@@ -100,7 +100,7 @@ class Recorder:
             yield Entry(partition, held.number + 1, data, tally, held.received, out, rows.get(partition, []))
 
     def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
-        """By the partition of the page and the one that they are for; and those that come from no page."""
+        """Bundles by sending and receiving partition; and those that come from no page."""
         partitions = self._partitions
         outbox = partitions.frontier.outbox
         assert outbox is not None
@@ -150,5 +150,5 @@ def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
 
 
 def _urgent(tally: Tally) -> tuple[object, ...]:
-    """What others wait for: it may be long until something else is done."""
+    """Parts of a tally for which others wait."""
     return tally.worker.idle, tally.short, tally.account, tally.granted, tally.owed, tally.worker.held_sets

@@ -1,4 +1,4 @@
-"""What Redis has of a partition beside its log, read with care: any of it may be spoilt.
+"""Records of a partition on Redis beside its log, read with care: any of it may be spoilt.
 
 What no worker can have written is `spoilt`: a key of another type, a field, a member or an element. It is named for
 who checks a crawl, and taken out by who repairs it; what is left can be believed, as far as it tells of itself.
@@ -51,7 +51,7 @@ class Spoilt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Of a partition in which nothing is spoilt."""
+    """Records of a partition in which nothing is spoilt."""
 
     entry: int
     """The number of the newest, as `state` says."""
@@ -67,7 +67,7 @@ class Records:
     incoming: int
     """Bundles that ought to be in outbox and inbox, as `state` says."""
     inbox: int
-    """Those that are."""
+    """Bundles in the inbox."""
 
     def agrees_with(self, counts: PartCounts) -> bool:
         """Whether the tally, where a worker has written one, says what the log does."""

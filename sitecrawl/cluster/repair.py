@@ -49,7 +49,7 @@ from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _KEPT: Final = ("account", "said", "max_pages", "changed_at", "changed")
-"""Of a run, by all runs that come."""
+"""Fields of a run that later runs keep."""
 _READS: Final = "the next starts of these workers read the links of their stored pages again"
 _UNNAMED: Final = (
     "name the workers' directories behind the URL: then what they have stored is not fetched again, and the links of "
@@ -59,12 +59,12 @@ _UNNAMED: Final = (
 
 @dataclass(slots=True)
 class Repair:
-    """What a repair found, did, and left."""
+    """A repair: what it found, did, and left."""
 
     before: list[str]
     """The faults that there were."""
     notes: list[str] = field(default_factory=list)
-    """What was done that cost something, and what nobody can know."""
+    """Notes on losses, and on what cannot be known."""
     after: list[str] = field(default_factory=list)
     queued: int = 0
     """Pages that are stored nowhere any more, and are to be fetched again."""
@@ -104,7 +104,7 @@ class _Mending:
         self._stores = {store.directory: store for store in stores}
         self._found = found
         self._tokens: dict[int, int] = {}
-        """Those of the repair's leases."""
+        """Tokens of the repair's leases."""
 
     def run(self) -> None:
         was_killed = any("a repair has begun" in fault for fault in self._found.before)
@@ -128,7 +128,7 @@ class _Mending:
     # Who has the partitions
 
     def _seize(self) -> None:
-        """Whoever has had a partition before is told that it is over. A worker that came just now goes first."""
+        """Take all leases; a worker that came just now goes first."""
         for partition in self._crawl.partitions:
             self._lend(partition)
         try:
@@ -156,7 +156,7 @@ class _Mending:
     # What cannot be believed
 
     def _drop_spoilt(self) -> int:
-        """How many bundles are lost, with it or before."""
+        """Drop spoilt keys; return the number of lost bundles."""
         lost = 0
         for partition in self._crawl.partitions:
             base = self._crawl.keys.base(partition)

@@ -20,7 +20,7 @@ _UNLINKED = Flag.SEED | Flag.REQUISITE
 
 
 def rescued(entries: Iterable[Entry], territory: Territory) -> Iterator[Message]:
-    """Those of `entries` that Redis will never take. Raises `CorruptFile`."""
+    """Messages of `entries` that Redis will never take. Raises `CorruptFile`."""
     requests: dict[bytes, bytes] = {}
     found: dict[bytes, UrlRecord] = {}
     for entry in entries:

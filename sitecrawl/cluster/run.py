@@ -20,20 +20,20 @@ PLACE = 0
 
 @dataclass(slots=True)
 class Run:
-    """That in which a worker takes part. All parts of the worker share one, which `beat` keeps as it is on Redis."""
+    """The run in which a worker takes part. Its parts share one object, which `beat` keeps as on Redis."""
 
     limits: CrawlLimits
-    """As the settings say: the same for all workers."""
+    """Limits by the settings, the same for all workers."""
     account: int
-    """Of `max_pages`; 0 if there has never been a limit."""
+    """Account of `max_pages`; 0 if there has never been a limit."""
     max_pages: int = 0
-    """What holds now; 0 for no limit."""
+    """Current limit; 0 for none."""
     is_first: bool = False
     """Whether no other worker was at work when this one began."""
 
 
 class Heard(NamedTuple):
-    """What a worker is told when it says that it is alive."""
+    """Answer to a worker's sign of life."""
 
     ended: str
     """Why a worker has ended the run, as Scrapy's finish reason; empty if none has."""

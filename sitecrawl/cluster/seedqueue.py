@@ -43,7 +43,7 @@ class SeedQueue:
         """Whether the last look found nothing, and nothing is on its way."""
 
     def next_look(self, now: float) -> float:
-        """When the queue is to be looked at again, in monotonic seconds."""
+        """Time of the next look at the queue, in monotonic seconds."""
         return now + 0.1 if self._pending else self._at
 
     async def __call__(self, now: float) -> None:

@@ -94,7 +94,7 @@ class SharedFrontier:
 
     @property
     def frontier(self) -> DiskFrontier:
-        """That of one process over what this worker has; another one whenever partitions come or go."""
+        """Frontier of one process over this worker's partitions; replaced whenever partitions come or go."""
         return self.partitions.frontier
 
     @property
@@ -196,7 +196,7 @@ class SharedFrontier:
 
     @property
     def urls(self) -> UrlTable:
-        """Of what this worker has."""
+        """URL table of this worker's partitions."""
         return self.frontier.urls
 
     @property
@@ -237,7 +237,7 @@ class SharedFrontier:
         return _SHORT if at == 0.0 and self._has_nothing else at  # what waits for others is not asked for at once
 
     def pause(self) -> None:
-        """What this worker has goes to others if it takes long, until it is asked for something again."""
+        """Pause: after a while this worker's partitions go to others, until it is asked again."""
         if self._paused_at is None:
             self._paused_at = self._clock()
 
@@ -323,7 +323,7 @@ class SharedFrontier:
         self._listener.woken()
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
-        """So it stands with the crawl; `unchanged` since this was asked before."""
+        """Take the state of the whole crawl; `unchanged` since the last call."""
         self.counts = whole.totals()
         self.frontier.dispatcher.wants_pages = not self.is_full
         self.partitions.hear(whole)
@@ -393,7 +393,7 @@ class SharedFrontier:
     # Durability
 
     def recording(self, batch: Batch) -> Batch:
-        """What is about a site goes to Redis, whoever writes it."""
+        """Batch that also records rows about sites for Redis."""
         return self._recorder.recording(batch)
 
     def flush(self, batch: Batch) -> None:

@@ -35,7 +35,7 @@ from sitecrawl.frontier.moving import Facts, Row
 from sitecrawl.frontier.record import UrlState
 
 LEVEL: Final = 9
-"""Of Zstandard: see the benchmark."""
+"""Zstandard level; see the benchmark."""
 _FIELDS: Final = (1, 1, 2, 2, 2, 8, 8, 4, 8, 4, 16, 8, 8, 1, 8)
 """How wide the fields of a record are, but that the last four bytes of its rank, where order counts URLs, are one."""
 _HEAD: Final = sum(_FIELDS)

@@ -1,4 +1,4 @@
-"""How it stands with the crawl as a whole: what the partitions' tallies, which their workers write, add up to."""
+"""State of the whole crawl: the sum of the partitions' tallies, which their workers write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sitecrawl.frontier.trap_state import Reason
 
 
 class Standing(NamedTuple):
-    """What Redis says of a partition."""
+    """State of a partition on Redis."""
 
     entry: int
     """The number of the newest."""
@@ -32,7 +32,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OfWorker:
-    """What a worker says of itself, with all that it has."""
+    """State of a worker with all its partitions."""
 
     session: str = ""
     idle: bool = False
@@ -49,25 +49,25 @@ class OfWorker:
 
     @property
     def held_sets(self) -> Mapping[int, int]:
-        """How many sets URLs are held back of, by reason."""
+        """Number of held-back sets, by reason."""
         return {reason: sets for reason, (_, sets) in self.held.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the other workers want to know of a partition."""
+    """Counts of a partition for the other workers."""
 
     worker: OfWorker = field(default_factory=OfWorker)
     states: Sequence[int] = NONE_OF_EACH
-    """How many URLs are in which state."""
+    """Numbers of URLs by state."""
     account: int = 0
-    """Of the limit of pages under which it is fetched."""
+    """Account of the current limit of pages."""
     pages: int = 0
-    """What it has of that limit, as `frontier.counts.Allowance`."""
+    """Its part of that limit, as in `frontier.counts.Allowance`."""
     granted: int = 0
     """The last account of which it was given the whole limit, to share it out."""
     owed: int = 0
-    """So many pages all partitions have beyond the limit."""
+    """Pages that all partitions have beyond the limit."""
     short: bool = False
     """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
 
@@ -82,7 +82,7 @@ class Tally:
 
     @classmethod
     def unpack(cls, data: bytes) -> Tally:
-        """That of a partition of which nothing is known for no bytes. Raises `CorruptFile`."""
+        """Inverse of `pack`; empty bytes give the tally of an unknown partition. Raises `CorruptFile`."""
         if not data:
             return NO_TALLY
         try:
@@ -97,7 +97,7 @@ class Tally:
 
 
 NO_TALLY: Final = Tally()
-"""Of a partition of which nothing is known yet."""
+"""Tally of a partition of which nothing is known yet."""
 
 
 @dataclass(frozen=True, slots=True)

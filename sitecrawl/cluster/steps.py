@@ -35,7 +35,7 @@ class Steps:
         self.client = client
         self.keys = keys
         self.commands = 0
-        """That were sent."""
+        """Number of sent commands."""
 
     async def run(self, step: str, partition: int, *args: Any) -> Any:
         (answer,) = await self.run_all([(step, partition, args)])
@@ -71,7 +71,7 @@ class Steps:
         return answers
 
     async def read_all(self, command: str, name: str, *args: Any) -> list[Any]:
-        """What a command that reads says of a key of each partition."""
+        """Run a reading command on a key of each partition."""
         names = [self.keys.base(partition) + name for partition in range(self.keys.shards)]
         return await self.read([(command, key, *args) for key in names])
 

@@ -1,4 +1,4 @@
-"""What of the stored pages of a crawl's workers counts, by what Redis says.
+"""Tell which stored pages of a crawl's workers count, by Redis.
 
 A page of which Redis has heard counts. So does one of which its worker will yet tell: as long as nobody else has had
 the page's partition since. Any other is void: whoever has the partition now fetches it again.
@@ -44,7 +44,7 @@ def void_captures(crawl: CrawlOnRedis, directories: Sequence[Path]) -> dict[Path
 
 
 def untold_captures(crawl: CrawlOnRedis, directories: Sequence[Path]) -> dict[Path, set[int]]:
-    """Those of which Redis has not heard, whether it will or not. Raises as `void_captures` does."""
+    """Captures that Redis does not have yet. Raises as `void_captures` does."""
     return {
         directory: set().union(*(one.rows for one in untold)) for directory, untold in _untold(crawl, directories)
     }

@@ -20,9 +20,9 @@ from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.steps import Steps
 
 _PART: Final = 32
-"""So many workers may each keep to themselves a part of what is left, and all of them together not all of it."""
+"""Largest part of what is left to a limit that a worker may count without telling: one in so many."""
 _SECONDS: Final = 1.0
-"""For which counts are kept back, at most."""
+"""Longest time for which counts are kept back."""
 _COUNTED: Final = ("itemcount", "pagecount", "errorcount")
 _TIMES: Final = ("timeout", "timeout_no_item")
 _MILLISECONDS: Final = 1000
@@ -54,7 +54,7 @@ class Tallies:
         self._told: Counter[str] = Counter()
         self._bare = 0
         self._left: dict[str, float] = {}
-        """To each limit, when it was last heard: a number, or milliseconds."""
+        """What was left to each limit when last heard: a number, or milliseconds."""
         self._heard_at = clock()
         self._at = 0.0
         self._is_met = False
@@ -77,7 +77,7 @@ class Tallies:
         return bool(left) and (self._counts - self._told).total() * _PART >= min(left)
 
     def next_look(self) -> float:
-        """When Redis is asked next."""
+        """Time of the next question to Redis."""
         return self._at if self._limits and not self._is_met else float("inf")
 
     async def __call__(self, now: float) -> None:
