@@ -1,4 +1,4 @@
-"""What a worker has changed in one partition between two checkpoints: an entry of the partition's log.
+"""An entry of a partition's log: a worker's changes to the partition between two checkpoints.
 
 An entry holds rows as the database has them, so whoever replays a partition's entries in their order has the rows
 that its last holder had. Redis keeps entries, and knows nothing of what is in them.

@@ -87,7 +87,7 @@ class Access(Participant):
         )
 
     def _session_of(self, host: str) -> Session | None:
-        """By which the crawl is logged in at `host`, if it is to be."""
+        """Return the session for `host`, if the crawl is to be logged in there."""
         given = self.sheets.of(host).login
         login = self.login_hosts.get(host) if given is None else _login(given)
         return self._sessions[login] if login is not None else None
@@ -111,7 +111,7 @@ class Access(Participant):
     # At the wire
 
     def sent(self, url: str, host: str, headers: Headers) -> Headers:
-        """What to send to `url` for a request with `headers`."""
+        """Return the headers to send to `url` for a request with `headers`."""
         ours = {name.lower(): (name, value) for name, value in self._own(url, host)}
         given = b"; ".join(value for name, value in headers if name.lower() == _COOKIE)
         if not ours and MASK not in given:
@@ -174,7 +174,7 @@ class Access(Participant):
                     logger.warning("%s. The crawl begins without its cookies", error)
 
     def _read_given(self, path: Path) -> None:
-        """Of a file with all that a browser has, only what is of the hosts that are logged in at."""
+        """Read a browser's cookies file, only for the hosts of the logins."""
         hosts = {pattern for sheet in self.sheets.all if sheet.login is not None for pattern in sheet.hosts}
         sites = {jar_name(pattern.removeprefix("*.")) for pattern in hosts}
         try:
@@ -214,7 +214,7 @@ def _masked(value: bytes) -> bytes:
 
 
 def _sessions(sheets: Sheets) -> dict[Login, Session]:
-    """Of all that say how to log in. Raises `OptionError`."""
+    """Return the sessions of all logins. Raises `OptionError`."""
     logins = [_login(sheet.login) for sheet in sheets.all if sheet.login is not None]
     if not logins:
         return {}

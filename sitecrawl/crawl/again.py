@@ -52,7 +52,7 @@ NO_STORE: Final = "no_page_store"
 _PLACES: Final = 998
 """Priorities between that of sitemaps and that of links."""
 _UNKNOWN: Final = 0.5
-"""How likely a page is to have changed of which one version is known: as likely as not."""
+"""Probability that a page with one known version has changed."""
 
 
 class Again(Participant):
@@ -68,9 +68,9 @@ class Again(Participant):
         self._is_scanned = True
         self._pause = Cooperator(crawler).pause
         self._fresh: set[bytes] = set()
-        """What has been fetched in this run, until the records are looked through: it may be before the second."""
+        """Keys that were fetched in this run before the records are looked through."""
         self._under_way: dict[bytes, Version | None] = {}
-        """What is stored of those that are asked for again."""
+        """Stored versions of the pages that are asked for again."""
 
     @property
     def round(self) -> Round | None:
@@ -262,7 +262,7 @@ class _Outcome(NamedTuple):
     what: str
     """The field of `Round` that counts it."""
     digest: bytes = b""
-    """Of the page's text, if it was taken."""
+    """Digest of the page's text, if it was taken."""
 
 
 def _holds(trap: TrapState) -> bool:
@@ -270,6 +270,6 @@ def _holds(trap: TrapState) -> bool:
 
 
 def _chance(known: Visits | None, now: float) -> float:
-    """How likely a page has changed since it was visited: it does so at random (`recrawl.schedule`)."""
+    """Probability that a page has changed since its visit, at random times (`recrawl.schedule`)."""
     changes = rate(known) if known is not None else 0.0
     return 1 - exp(-changes * max(0.0, now - known.visited)) if changes and known is not None else _UNKNOWN

@@ -1,4 +1,4 @@
-"""What a browser that renders pages has to do at one moment."""
+"""Load of the rendering browser at one moment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class BrowserLoad(NamedTuple):
-    """Of one process of the crawl."""
+    """Load of one process' browser."""
 
     shown: int
     """Pages that are in a tab."""

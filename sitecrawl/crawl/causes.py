@@ -1,4 +1,4 @@
-"""What keeps a crawl from a page of a host, in plain words: as of a URL, and what answers and redirects say."""
+"""Plain words for what keeps a crawl from a host's pages: causes of URLs, statuses, redirects."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OF_HOSTS: Final = frozenset(WORDS[cause] for cause in OF_HOSTS)
 
 
 def of_exception(name: str) -> str:
-    """What the exception of that name says; empty for one that says no more than is known."""
+    """Words for the exception of that name; empty if it says nothing more."""
     if name in NO_FAILURES:
         return ""
     return WORDS[OF_ERRORS[name]] if name in OF_ERRORS else name
 
 
 def of_status(status: int) -> str:
-    """What an answer with `status` says of its host, which is no page."""
+    """Words for an answer with `status` that is no page."""
     try:
         return f"answers {status} {HTTPStatus(status).phrase}"
     except ValueError:

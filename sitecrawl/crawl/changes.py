@@ -49,13 +49,13 @@ PREFIX: Final = "changed "
 MOST: Final = 10_000
 """Changes that are kept; of more the oldest go that count no longer."""
 _OF_SCOPE: Final = ("scope", "allow", "deny")
-"""What the spider's scope has."""
+"""Options of the spider's scope."""
 _OUT: Final = frozenset({*_OF_SCOPE, "max_depth"})
-"""By which links that wait can be out of the crawl."""
+"""Options that can put waiting links out of the crawl."""
 
 
 class Engine(Protocol):
-    """What of a crawl's `Runtime` changes are about."""
+    """The part of a crawl's `Runtime` that changes use."""
 
     crawler: Crawler
     stats: StatsCollector
@@ -77,12 +77,12 @@ class Changes(Participant):
     def __init__(self, runtime: Engine) -> None:
         self._runtime = runtime
         self.all: list[Change] = changes_of(runtime.database)
-        """In their order."""
+        """All changes in their order."""
         self._scope: Scope | None = None
         self._asks_where = False
         """Whether the kind of scope was changed, so that links wait that no seed is near."""
         self._configured: dict[str, Value] = {}
-        """Of the crawl, by option."""
+        """Configured values of the crawl, by option."""
         self._is_new = False
         self._is_due = False
         """Whether what was set aside is about to be looked at again."""
@@ -201,7 +201,7 @@ class Changes(Participant):
     # What holds
 
     def values(self, host: str) -> dict[str, Value]:
-        """What holds for a host, or for the crawl, by option."""
+        """Current values for a host, or for the crawl, by option."""
         options = ("delay", "concurrency", "max_pages", "max_depth") if host else ("delay", "max_pages", "max_depth")
         of_scope = () if self._scope is None else _OF_SCOPE[1:] if host else _OF_SCOPE
         return {option: self._now(option, host) for option in (*options, *of_scope)}
@@ -219,7 +219,7 @@ class Changes(Participant):
         }[option]
 
     def _said(self, option: str, host: str) -> Value:
-        """What the settings say."""
+        """Configured value of an option."""
         if host:
             return _of_sheet(self._runtime.terms.sheets.configured(host), option)
         return self._configured.get(option)

@@ -53,7 +53,7 @@ _WITH_NAMES: Final = frozenset({"DOWNLOAD_HANDLERS", "FEED_EXPORTERS", "FEED_STO
 """Classes by what they are for; None switches one off."""
 
 _NEAR: Final = 0.9
-"""So alike are a name and the one that it is likely to stand for; `difflib` says what that is."""
+"""Similarity (of `difflib`) from which a name counts as a misspelling of another."""
 _OTHERS: Final = frozenset({"CONCURRENT_REQUESTS_PER_IP", "META_COPY_WARN_SKIP_KEYS", "USER_AGENTS"})
 """Names that Scrapy reads without a default, or that are much used by others, and near to one of Scrapy's."""
 _OF_OTHERS: Final = (
@@ -103,7 +103,7 @@ def not_loaded(settings: BaseSettings, names: frozenset[str] = _CLASSES | _WITH_
 
 
 def _paths(settings: BaseSettings, name: str) -> list[str]:
-    """Those of the classes that the setting names; what is a class already has none."""
+    """Paths of the classes that the setting names; classes themselves have none."""
     found: list[Any] = [settings.get(name)]
     if name in _WITH_ORDERS:
         found = [path for path, order in settings.getdict(name).items() if order is not None]
@@ -113,13 +113,13 @@ def _paths(settings: BaseSettings, name: str) -> list[str]:
 
 
 def _given(settings: BaseSettings) -> list[str]:
-    """What the project, the spider or the command line has set."""
+    """Settings of the project, the spider or the command line."""
     least = SETTINGS_PRIORITIES["project"]
     return [name for name in settings if isinstance(name, str) and (settings.getpriority(name) or 0) >= least]
 
 
 def _wrong(settings: BaseSettings, name: str) -> str:
-    """What the setting has to be, in words; empty if it is."""
+    """Describe what the setting has to be; empty if it is right."""
     value = settings.get(name)
     if value is None and name not in _LEVELS:  # as if it were not set
         return ""

@@ -177,7 +177,7 @@ class Checkpoints:
             stop(self._crawler, self.failure)
 
     def _lose_memory(self) -> None:
-        """What is in memory may be half changed: it is stored no more. May be called in any thread."""
+        """Stop storing: what is in memory may be half changed. May be called in any thread."""
         from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
 
         self.failure = f"no_{Want.MEMORY}"

@@ -69,5 +69,5 @@ class ContentSeen:
         fetch.compared(verdict)
 
     def figures(self) -> ContentFigures:
-        """Of this run."""
+        """Figures of this run."""
         return ContentFigures(**self._counts)

@@ -1,4 +1,4 @@
-"""Where a crawl lives: the directory that Scrapy's settings, scrapyd's job or a job's name give it."""
+"""Directory of a crawl, by Scrapy's settings, scrapyd's job or a job's name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base.errors import OptionError
 
 CRAWLS = Path("crawls")
-"""Where crawls without a JOBDIR go, below the working directory."""
+"""Folder for crawls without a JOBDIR, below the working directory."""
 
 _NO_NAMES: Final = frozenset({".", ".."})
 _JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""What a job may be called: its name comes over HTTP, and names a directory."""
+"""Valid names of jobs, which come over HTTP and name directories."""
 
 LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
 """Scrapy's commands that try something out: nobody wants to keep what they fetch."""

@@ -24,9 +24,9 @@ HELD_BACK: Final = "held_back"
 HOSTS_SILENT: Final = "hosts_silent"
 """Nothing is held back, but hosts have ceased to answer of which something is left."""
 MAX_PAGES: Final = "max_pages"
-"""As many URLs as are wanted have been fetched, of the crawl or of each host that has more."""
+"""The limit of URLs is reached, of the crawl or of each host that has more."""
 BY_ITSELF: Final = frozenset({FINISHED, HELD_BACK, HOSTS_SILENT, MAX_PAGES})
-"""Nobody has ended the crawl, and nothing went wrong."""
+"""Reasons of crawls that ended by themselves, without an error."""
 
 _ENDINGS: Final = {
     "shutdown": "was interrupted",
@@ -46,15 +46,15 @@ _LIST: Final = "scrapy frontier --demoted"
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a crawl has not fetched, in URLs."""
+    """Numbers of URLs that a crawl has not fetched."""
 
     waiting: int = 0
     """All that wait, or are in flight."""
     held: HeldBack = field(default_factory=HeldBack)
     joined: int = 0
-    """Of those waiting, the other forms of pages."""
+    """Waiting URLs that are other forms of pages."""
     silent: int = 0
-    """Of those waiting, the ones of hosts that ceased to answer."""
+    """Waiting URLs of hosts that ceased to answer."""
     silent_hosts: int = 0
     failed: int = 0
     """Given up: no answer of theirs was of use."""
@@ -69,14 +69,14 @@ class Left:
         return self.waiting - self.joined
 
     def stats(self) -> Iterator[tuple[str, int]]:
-        """What the crawl's statistics say of it: what there is none of is left out."""
+        """Its statistics, without zeros."""
         held = self.held.urls.total()
         counts = {"waiting": self.waiting, "held": held, "joined": self.joined, "silent": self.silent}
         return ((f"frontier/{name}", urls) for name, urls in counts.items() if urls)
 
 
 def left_of(runtime: Runtime) -> Left:
-    """What is left now. Asks memory alone."""
+    """Count what is left now, from memory alone."""
     frontier, counts, whole, team = runtime.frontier, runtime.frontier.counts, runtime.whole, runtime.team
     held, silent_hosts = HeldBack(), 0
     if whole is not None:
@@ -142,7 +142,7 @@ def _left_out(left: Left) -> Iterator[str]:
 
 
 def _held(held: HeldBack) -> Iterator[str]:
-    """What is held back, by why; the last says where to look."""
+    """Describe what is held back by reason; the last part says where to look."""
     parts = []
     for reason, number in sorted(held.urls.items()):
         count = held.sets[reason]

@@ -13,15 +13,15 @@ from sitecrawl.page.items import Exchange, Headers, pairs
 
 @dataclass(frozen=True, slots=True)
 class SentAt:
-    """When a request was sent: just now, where nothing else is said."""
+    """Time at which a request was sent; default: now."""
 
     at: float = field(default_factory=time.time)
-    """In Unix seconds."""
+    """Unix time in seconds."""
     _tick: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """How long ago that is, whatever has been done to the clock since."""
+        """Seconds since then, whatever has been done to the clock."""
         return time.monotonic() - self._tick
 
 

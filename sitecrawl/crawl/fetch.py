@@ -1,4 +1,4 @@
-"""What has become of a visit so far."""
+"""Progress of a visit."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class Fetch:
     request: Request
     """The request that Scrapy works on."""
     status: int = 0
-    """Of the answer; 0 without one."""
+    """Status of the answer; 0 without one."""
     error: str = ""
     """Why nothing came back, or nothing of use."""
     excluded: str = ""
     """The rule that forbids it."""
     exchange: Exchange | None = None
-    """What came back, if it is to be stored."""
+    """The exchange, if it is to be stored."""
     page: PageItem | None = None
-    """What a spider made of it."""
+    """The page that a spider made of it."""
     read: Callable[[], PageItem] | None = None
     """Reads what a spider was given; None where no spider was given anything."""
     stored_page: PageItem | None = None
-    """What the pipelines let through to the page store."""
+    """The page that the pipelines let through to the page store."""
     interrupted: bool = False
     """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
     is_given_back: bool = False
@@ -71,7 +71,7 @@ class Fetch:
     is_worth_it: bool = False
     """Whether it was worth having, whatever its status and its content say."""
     parts: tuple[Exchange, ...] = ()
-    """What a browser got and made when it rendered the page: stored with it, or not at all."""
+    """Exchanges of the browser that rendered the page, stored together with it."""
     is_unrendered: bool = False
     """Whether a browser was to render it, and could not: it is taken as it came."""
     brought: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class Fetch:
 
     @property
     def captured(self) -> tuple[Exchange, PageItem | None] | None:
-        """What is to be stored of it: see the class."""
+        """Exchange and page to store; see the class."""
         if self.stored_page is not None and self.stored_page.exchange is not None:
             return self.stored_page.exchange, self.stored_page
         if self.exchange is None or (self.page is not None and self.page.exchange is self.exchange):

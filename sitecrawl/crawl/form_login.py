@@ -98,7 +98,7 @@ def _form(page: Response, selector: str, wanted: Iterable[str]) -> Selector | No
 
 
 def _names(form: Selector) -> KeysView[str]:
-    """Of its fields, each once, in their order."""
+    """Names of its fields, each once, in order."""
     return dict.fromkeys(form.css("[name]").xpath("@name").getall()).keys()
 
 
@@ -161,7 +161,7 @@ def _shown(url: str) -> str:
 
 
 def _clicked(form: Selector) -> list[tuple[str, str]]:
-    """What the first button that sends the form adds."""
+    """Fields that the first submit button adds."""
     button = next(iter(form.xpath(_BUTTON)), None)
     name = button.attrib.get("name") if button is not None else None
     return [(name, button.attrib.get("value", ""))] if button is not None and name else []

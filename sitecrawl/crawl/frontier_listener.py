@@ -1,4 +1,4 @@
-"""What a crawl does about what its frontier tells by itself, and about what other workers say."""
+"""Handlers for news of a crawl's frontier and of other workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAID: Final = "said "
 
 
 class Engine(Protocol):
-    """What of a crawl's `Runtime` its frontier's news are about."""
+    """The part of a crawl's `Runtime` that the handlers use."""
 
     crawler: Crawler
     stats: StatsCollector

@@ -1,4 +1,4 @@
-"""What a crawl knows of what it may fetch again, one URL after the other, in between other work."""
+"""Iterate over the known URLs that a crawl may fetch again, in between other work."""
 
 from __future__ import annotations
 

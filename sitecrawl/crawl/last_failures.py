@@ -1,4 +1,4 @@
-"""What the last download of each host failed with, for those who are told that the host has been given up."""
+"""Last failure of each host, for errbacks of given-up hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST: Final = 1_000
 
 
 class LastFailures:
-    """Of each host the kind of the failure, and what it said."""
+    """Kind and text of each host's last failure."""
 
     def __init__(self) -> None:
         self._by_host: OrderedDict[str, tuple[type[Exception], str]] = OrderedDict()
@@ -26,5 +26,5 @@ class LastFailures:
             self._by_host.popitem(last=False)
 
     def of(self, url: str) -> tuple[type[Exception], str] | None:
-        """What the host of `url` failed with last, if that is known."""
+        """Return the last failure of the host of `url`, if known."""
         return self._by_host.get(host_of(url))

@@ -15,7 +15,7 @@ from sitecrawl.page.llms_txt import PATH, is_llms_txt, links_in
 from sitecrawl.urls.url import WEB, Url, parse
 
 _DEPTH = 1
-"""As of sitemaps. Not 0: where a seed redirects to is in scope."""
+"""Depth as of sitemaps. Not 0: where a seed redirects to is in scope."""
 
 
 def ask(runtime: Runtime, seeds: Iterable[Url]) -> None:

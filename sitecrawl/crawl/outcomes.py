@@ -1,4 +1,4 @@
-"""What a crawl's hosts gave, and why some gave no page: for its last words, the report and the dashboard.
+"""Outcomes of a crawl's hosts, and why some gave no page: for summary, report and dashboard.
 
 Looked at are the hosts at which the crawl begins, those of its seeds and where these redirect to: that a link of some
 page leads nowhere is no surprise. The last that kept the crawl from a page of a host is the host's cause, until a
@@ -44,11 +44,11 @@ class OutcomeCounts(Participant):
         self._pages = 0
         self._others = 0
         self._hosts: dict[str, tuple[str, str] | None] = {}
-        """By host why it gave no page, and what else there is to say; None of one that gave a page."""
+        """Cause and detail of each host without a page; None for a host with one."""
         self._without = 0
         """Hosts that gave none."""
         self._causes: list[CauseCount] | None = None
-        """What `causes` gives; None when it has to be counted anew."""
+        """Cached result of `causes`; None when it has to be counted anew."""
         self._certificates = dict(self._before.certificates)
         self._has_changed = False
 
@@ -97,13 +97,13 @@ class OutcomeCounts(Participant):
 
     @property
     def whole(self) -> Outcomes:
-        """What there is to say, of this run and those before it."""
+        """Outcomes of this run and those before it."""
         pages, others = self._before.pages + self._pages, self._before.others + self._others
         return Outcomes(pages, others, self.causes, self._certificates)
 
     @property
     def causes(self) -> list[CauseCount]:
-        """Of hosts that gave no page in this run, the most frequent first."""
+        """Causes of hosts without a page in this run, the most frequent first."""
         if self._causes is None:
             self._causes = self._counted()
         return self._causes
@@ -133,7 +133,7 @@ class OutcomeCounts(Participant):
 
 
 def _is_page(fetch: Fetch) -> bool:
-    """What is a sitemap and nothing else is no page; 304 says that one is as it was."""
+    """Whether it is a page: not if it is only a sitemap; 304 is an unchanged page."""
     is_sitemap = fetch.is_worth_it and fetch.page is None and fetch.is_success
     return not is_sitemap and (fetch.is_success or fetch.status == NOT_MODIFIED)
 

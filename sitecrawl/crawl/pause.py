@@ -81,14 +81,14 @@ class Pause:
         self._give_up = give_up
         self._clock = clock
         self.want: Want | None = None
-        """What is lacking; None while nothing is."""
+        """Current want, or None."""
         self._since = 0.0
         self._heard_at = -inf
-        """When a host was heard of last, or was to blame itself."""
+        """Time at which a host was last heard from, or was to blame itself."""
         self._borne_since: float | None = None
         """When a want was met first for which the crawl does not pause, and nothing has been heard since."""
         self._seconds = FIRST_PAUSE
-        """How long the present pause is."""
+        """Length of the present pause."""
         self._until = 0.0
         self._rests: dict[str, float] = {}
         """How long hosts rest of whose pages nothing has come since they met such a want, in seconds."""
@@ -96,12 +96,12 @@ class Pause:
         """The visit that is to find out whether the want is over."""
 
     def __str__(self) -> str:
-        """What is lacking, in words, and for how long; empty while nothing is."""
+        """Current want in words, and for how long; empty for none."""
         return f"paused {duration(self.lasts)}: {self.why}" if self.want is not None else ""
 
     @property
     def why(self) -> str:
-        """What is lacking, in words; empty while nothing is."""
+        """Current want in words; empty for none."""
         return _WORDS[self.want] if self.want is not None else ""
 
     @property
@@ -136,7 +136,7 @@ class Pause:
             self._give_up(f"no_{want}")
 
     def _tell(self) -> None:
-        """Of a moment's want nobody need hear."""
+        """Log the want, unless it is momentary."""
         if self._seconds == FIRST_PAUSE:
             logger.warning("The crawl pauses, and goes on by itself: %s", _WORDS[self.want or Want.NETWORK])
 

@@ -1,4 +1,4 @@
-"""What the add-on changes in a project, by preset, and the lines in which it says so at the start of a crawl."""
+"""Changes of the add-on in a project, by preset, and the lines that say so at a crawl's start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTS: Final = frozenset(
 
 
 def scrapys_of(preset: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `wanted`, values for Scrapy's own settings, that the preset sets."""
+    """Subset of `wanted`, values for Scrapy's own settings, that the preset sets."""
     return {name: value for name, value in wanted.items() if preset != "scrapy" or name in _PARTS}
 
 

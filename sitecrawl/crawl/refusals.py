@@ -1,4 +1,4 @@
-"""What a crawl does about sites that say no: it counts, and tells its user once a host what can be done.
+"""Count sites that say no, and tell the user once a host what can be done.
 
 That a host rests, and how often a page is asked for again, is decided where failures are (`middlewares`).
 """
@@ -39,7 +39,7 @@ NAMES: Final[Mapping[str, str]] = {
     Kind.LOGGED_OUT: "logged out",
     Kind.LOGIN_FAILED: "logins failed",
 }
-"""What to call them in a table."""
+"""Their names in tables."""
 WORDS: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "asks for a proof that a browser or a person is there",
     Kind.RATE_LIMITED: "says that it is asked too often",
@@ -73,9 +73,9 @@ class Refusals(Participant):
     def __init__(self, database: Database, stats: StatsCollector) -> None:
         self._stats = stats
         self._whole = RefusalTotals.unpack(database.get("meta", REFUSALS))
-        """Of all runs."""
+        """Totals of all runs."""
         self.run = RefusalTotals()
-        """Of this run."""
+        """Totals of this run."""
         self.are_looked_for = False
         """Whether a middleware looks at what comes, and says whether its host has failed."""
         self._has_changed = False
@@ -133,7 +133,7 @@ def told(row: HostRefusals) -> str:
 
 
 def summed_up(rows: Iterable[HostRefusals]) -> str:
-    """How often one host said no, in each way."""
+    """Describe how often one host said no, in each way."""
     return ", ".join(
         f"{NAMES.get(row.kind, row.kind)} {row.times:,}{f' ({row.by})' if row.by else ''}" for row in rows
     )

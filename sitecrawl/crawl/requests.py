@@ -88,7 +88,7 @@ class Unstorable(SitecrawlError):
 
 
 def pack_request(request: Request, spider: Spider) -> bytes | None:
-    """What a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
+    """Pack what a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
     try:
         fields = _differences(request, spider)
         return pack(fields) if fields else None
@@ -152,7 +152,7 @@ def without_credentials(request: Request) -> Request:
 
 
 def host_of(url: str) -> str:
-    """Whose politeness a request is subject to; a URL without a host is its scheme's."""
+    """Host for politeness; the scheme for a URL without a host."""
     try:
         return parse(url, schemes=CRAWLED).host
     except InvalidUrl:

@@ -42,7 +42,7 @@ class Rereading(Participant):
         self._crawler = crawler
         self._follow = follow
         self._row: int | None = None
-        """Of the page index, up to which they have been read; None where there is nothing to read."""
+        """Row of the page index up to which pages have been read; None if there is nothing to read."""
         self._pause = Cooperator(crawler).pause
         crawler.signals.connect(self._begin, signals.spider_opened)
         crawler.signals.connect(self._stay, signals.spider_idle)

@@ -48,7 +48,7 @@ class Recrawling:
         self._is_adopted = True
         """Whether what an ordinary crawl has fetched has been looked through."""
         self._under_way: dict[bytes, Version | None] = {}
-        """What is stored of those that an ordinary crawl had fetched, while they are asked for."""
+        """Stored versions of adopted pages, while they are asked for."""
         self._pause = Cooperator(crawler).pause
         self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
         crawler.signals.connect(self._stay, signals.spider_idle)
@@ -151,7 +151,7 @@ class Recrawling:
             self._fail(key, record, known)
 
     def _after(self, known: Visits | None, page: PageItem, record: UrlRecord, version: Version | None) -> Visits:
-        """What is remembered of a page that came."""
+        """Return the updated visits of a page that came."""
         now, standing, digest = (
             time.time(),
             standing_of(self._runtime, record),

@@ -1,4 +1,4 @@
-"""What a user calls seeds: URLs, a file of them, or a key of Redis."""
+"""Seeds as users give them: URLs, a file of them, or a key of Redis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_FILE_SIZE: Final = 256 << 20
 STANDARD_INPUT: Final = "-"
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
 _NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
-"""What is no host, for no top-level domain is called so."""
+"""File names, which are no hosts because no top-level domain has such a name."""
 _REDIS_BATCH: Final = 10_000
 _LOOKED_AT: Final = 100
 """Bytes of a file in which a NUL says that it is UTF-16."""

@@ -1,4 +1,4 @@
-"""What is so of nearly all pages of a host: they are not to be indexed, or say the same.
+"""Facts about nearly all pages of a host: `noindex`, or repeated content.
 
 It is a fact about the site, and no fault of the crawl; whoever wonders what became of the pages should hear of it.
 """
@@ -32,7 +32,7 @@ class HostPages:
     """Those with the title and nearly the text of another."""
 
     def facts(self, host: str) -> Iterator[str]:
-        """What is so of nearly all of them, in words."""
+        """The fact in words."""
         if self.pages < LEAST:
             return
         if self.noindex >= NEARLY_ALL * self.pages:

@@ -23,7 +23,7 @@ class Told(Participant):
     """Part of every checkpoint: `terms`, and what the seeds stand for in `scope`, if the spider has one."""
 
     since: tuple[str, ...] = ()
-    """What is otherwise than in the last run, in words."""
+    """Differences from the last run, in words."""
 
     def __init__(self, terms: Terms, scope: Scope | None, database: Database) -> None:
         self.since = _changes(database, terms)

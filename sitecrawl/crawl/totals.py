@@ -1,4 +1,4 @@
-"""What a crawl counts of itself: in Scrapy's stats those of this run, and over all runs in the crawl's database.
+"""A crawl's own counts: of this run in Scrapy's stats, over all runs in its database.
 
 Of a worker of a cluster it is the worker's own share.
 """

@@ -66,7 +66,7 @@ class Traffic:
     rendered: int = 0
     """Pages that a browser has rendered."""
     gained: int = 0
-    """Of these, those that had more links or text then."""
+    """Rendered pages that had more links or text then."""
     not_rendered: int = 0
     """Pages that a browser could not render: they were taken as they came."""
     refusals: Counter[str] = field(default_factory=Counter)

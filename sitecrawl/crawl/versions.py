@@ -57,7 +57,7 @@ class Versions:
         return Version(capture, conditions_of(headers))
 
     def ask(self, request: Request) -> Version | None:
-        """What is stored of the URL that `request` asks for, which does so on condition that it has changed."""
+        """Stored version of the URL of `request`, a conditional one."""
         version = self.of(request.url)
         if version is not None and request.url.startswith("http"):
             for name, value in version.conditions.items():

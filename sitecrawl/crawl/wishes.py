@@ -1,4 +1,4 @@
-"""What a person wants of a crawl while it runs: to ask the hosts again that were given up.
+"""Operator requests, polled while a crawl runs: ask given-up hosts again.
 
 The wish is an empty file in the crawl's directory. The crawl looks for it at every checkpoint, and deletes it when
 that is on disk; a crawl that does not run asks them again when it is resumed, and finds it then.

@@ -1,4 +1,4 @@
-"""Whose fault it is that a download failed: its host's, this machine's, or the network's.
+"""Decide whose fault a failed download is: its host's, this machine's, or the network's.
 
 A host is given up for what is its fault, and for nothing else. Three kinds of failures are told apart:
 

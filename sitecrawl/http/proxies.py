@@ -1,4 +1,4 @@
-"""Whose fault it is that nothing comes through a proxy: its own, or that of the host behind it.
+"""Decide whose fault a silent proxy is: its own, or that of the host behind it.
 
 The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
 breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2),

@@ -40,7 +40,7 @@ class Added(Participant):
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._taken: set[Path] = set()
-        """What is in no checkpoint yet."""
+        """Added addresses that are in no checkpoint yet."""
 
     def take(self) -> list[Url]:
         """The sitemaps that have been added since the last call."""

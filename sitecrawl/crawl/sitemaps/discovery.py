@@ -35,12 +35,12 @@ _MAX_NAMED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class _Robots:
-    """What a host answered when it was asked for its robots.txt."""
+    """Answer of a host to the request for its robots.txt."""
 
     status: int
     """0 without an answer."""
     url: str = ""
-    """Where the answer came from, after redirects."""
+    """URL of the answer, after redirects."""
     named: tuple[Url, ...] = ()
     seconds: float = 0.0
 
@@ -61,7 +61,7 @@ class Discovery:
         self._registry = registry
         self._store = registry.store
         self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
-        """Of hosts that nobody has looked for sitemaps on."""
+        """Answers of hosts that were not searched for sitemaps."""
         self._runtime.on_robots.append(self._robots_fetched)
 
     def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:

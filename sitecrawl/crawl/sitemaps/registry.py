@@ -34,7 +34,7 @@ _LAST: Final = -1000
 LEFT_OUT: Final = "sitemaps/left_out"
 """Statistic: sitemaps that are named, and for which the budgets of their sites had no room."""
 _DEPTH: Final = 1
-"""Of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
+"""Depth of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
 
 
 class Registry:

@@ -91,7 +91,7 @@ async def update_index(directory: Path, stats: StatsCollector, seconds: float = 
 
 
 def _updated(directory: Path, documents: IsolatedDocuments, go_on: Callable[[], bool]) -> int:
-    """How many pages were taken in."""
+    """Update the index; return the number of new pages."""
     with (
         closing(PageReader(directory)) as reader,
         Pages(reader, documents) as pages,
