@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from drawn import SEED
 from fleet import Worker, fleet, stored, urls_of, web_of
-from partitions import totals
+from partitions import steps, totals
 from redis_servers import cluster, server
 from waiting import until
 
@@ -32,9 +31,9 @@ def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
     ):
         for number in range(6):
             worker, before = workers[number % 2], totals(client).fetched
-            goes_on = partial(has_more, client, before, workers)
-            until(goes_on, "some more pages")
-            time.sleep(random.uniform(0.5, 1.0))  # whatever it is doing then: any moment is a fact of the test
+            until(partial(has_more, client, before, workers), "some more pages")
+            later = steps(client) + random.randint(5, 20)
+            until(partial(has_gone_on, client, later, workers), "some more steps")  # any one is a fact of the test
             if number == 3:
                 started.kill()
                 until(lambda: waits_for_redis(workers), "a worker has found Redis gone")
@@ -56,6 +55,11 @@ def waits_for_redis(workers: list[Worker]) -> bool:
 def has_more(client: Any, pages: int, workers: list[Worker]) -> bool:
     """Whether more pages than so many have been fetched, or nobody is left who could."""
     return totals(client).fetched > pages or have_ended(workers)
+
+
+def has_gone_on(client: Any, number: int, workers: list[Worker]) -> bool:
+    """Whether Redis has run so many scripts, or nobody is left who could ask for one."""
+    return steps(client) >= number or have_ended(workers)
 
 
 def have_ended(workers: list[Worker]) -> bool:

@@ -7,13 +7,14 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import forks
 from fleet import Worker, stored
-from partitions import totals
+from partitions import steps, totals
 from redis_servers import Server
 from waiting import PATIENCE, until
 
@@ -101,14 +102,19 @@ class LimitedCrawl:
     # Faults
 
     def disturb(self, times: int) -> None:
-        """So many faults at random moments, as long as the crawl lasts."""
+        """So many faults, each after as many steps on Redis as are drawn, as long as the crawl lasts."""
         until(lambda: self.fetched() > 0, "a page")
         kinds = (self._kill, self._kill_for_good, self._pause, self._slow)
         for _ in range(times):
-            time.sleep(self.random.uniform(0.0, 0.8))  # whatever they are doing then: any moment is a fact
+            later = steps(self._client) + self.random.randint(0, 15)
+            until(partial(self._has_gone_on, later), "some more steps")
             if not self._alive():
                 return
             self.random.choice(kinds)(self.random.choice(self._alive()))
+
+    def _has_gone_on(self, number: int) -> bool:
+        """Whether Redis has run so many scripts, or nobody is left who could ask for one."""
+        return steps(self._client) >= number or not self._alive()
 
     def _alive(self) -> list[Worker]:
         return [worker for worker in self.workers if worker.process.poll() is None]

@@ -17,6 +17,12 @@ def totals(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> Tota
     return Whole([Standing(0, client.hget(name, "tally") or b"", 0, 0) for name in names]).totals()
 
 
+def steps(client: Any) -> int:
+    """Scripts that Redis has run since it was started: some ten a second, whatever else goes on."""
+    found = client.info("commandstats")
+    return sum(found[name]["calls"] for name in ("cmdstat_eval", "cmdstat_evalsha") if name in found)
+
+
 def holders(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> list[str]:
     """The session that has each partition; empty where nobody has."""
     leases = [client.get(f"{Keys(crawl, shards).base(number)}lease") for number in range(shards)]
