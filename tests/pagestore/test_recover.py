@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -40,21 +39,24 @@ store = WarcStore(directory, WarcOptions(max_file_size=100_000))
 store.recover(position)
 print("ready", flush=True)
 while True:
-    for _ in range(random.randint(1, 20)):
+    for _ in range(random.randint(5, 20)):
         store.put(exchange(f"http://site.example/{done}", random.Random(done // 2).randbytes(2_000)))
         done += 1
     new = directory / "position.new"
     new.write_text(json.dumps([store.checkpoint(), done]))
     os.replace(new, saved)
+    print(done, flush=True)
 """
 
 
-def kill_a_writer(directory: Path, seconds: float) -> None:
+def kill_a_writer(directory: Path, checkpoints: int) -> None:
+    """Kill it at some moment after so many checkpoints."""
     command = [sys.executable, "-c", WRITER, str(directory)]
     with subprocess.Popen(command, cwd=HELPERS, stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(seconds)  # nothing is awaited: any moment will do
+        for _ in range(checkpoints):
+            process.stdout.readline()
         process.send_signal(signal.SIGKILL)
 
 
@@ -63,7 +65,7 @@ def test_killed_at_any_moment(tmp_path):
     """After SIGKILL the store has the pages that the crawl's database knows, each once, and goes on from there."""
     moments = random.Random(1)
     for _ in range(KILLS):
-        kill_a_writer(tmp_path, moments.uniform(0, 0.1))
+        kill_a_writer(tmp_path, moments.randint(0, 4))
         saved = tmp_path / "position.json"
         position, done = json.loads(saved.read_text()) if saved.exists() else (None, 0)
         store = WarcStore(tmp_path)
