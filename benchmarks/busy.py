@@ -1,6 +1,6 @@
 """A crawl by two workers on a machine that is busy with something else: is every page stored, and each fetched once?
 
-    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full
+    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full failover
 
 Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers:
 
@@ -10,13 +10,16 @@ Busy loops run beside every crawl, so each process has a small part of a core. W
     limit     nothing, with `max_pages`
     cluster   nothing, on a Redis Cluster of three nodes
     full      Redis is full for a while
+    failover  the master is killed, and a sentinel has its replica take over
 
-A line for each run. The exit code is 1 if pages are missing or stored twice, or a crawl did not end.
+A line for each run, with the machine's load average at its end. The exit code is 1 if pages are missing or stored
+twice, or a crawl did not end.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import subprocess
@@ -32,7 +35,8 @@ sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 
 import forks  # noqa: E402
 from fleet import Worker, fleet, stored, told, web_of  # noqa: E402
-from redis_servers import Server, cluster, server  # noqa: E402
+from redis_servers import Server, Watched, cluster, server, watched  # noqa: E402
+from waiting import until  # noqa: E402
 
 _LOOK = 0.1
 _TOLD = re.compile(r"'cluster/(lost_partitions|lost_pages)': (\d+)")
@@ -76,6 +80,11 @@ def _fill(redis: Server, seconds: float) -> None:
         client.config_set("maxmemory", "0")
 
 
+def _fail_over(redis: Watched) -> None:
+    redis.master.kill()
+    until(redis.has_taken_over, "the replica has taken over")
+
+
 def run(kind: str, arguments: argparse.Namespace) -> bool:
     """One crawl. Whether nothing is wrong with it."""
     settings: dict[str, object] = {"SITECRAWL_LEASE_SECONDS": arguments.lease, "SITECRAWL_DASHBOARD": False}
@@ -83,7 +92,11 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
     if kind == "limit":
         settings["SITECRAWL_MAX_PAGES"] = limit
     with ExitStack() as stack:
-        redis = stack.enter_context(cluster())[0] if kind == "cluster" else stack.enter_context(server())
+        redis: Server | Watched
+        if kind == "failover":
+            redis = stack.enter_context(watched())
+        else:
+            redis = stack.enter_context(cluster())[0] if kind == "cluster" else stack.enter_context(server())
         web = stack.enter_context(web_of(arguments.pages))
         folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="busy-")))
         folder = folder / f"{kind}-{time.time_ns()}"
@@ -93,9 +106,14 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         begun = time.monotonic()
         if kind == "kill":
             _kill(workers, arguments.kills, arguments.lease)
-        elif kind in {"stop", "full"}:
+        elif kind in {"stop", "full", "failover"}:
             time.sleep(arguments.lease)
-            _stop(workers, 3 * arguments.lease) if kind == "stop" else _fill(redis, 2 * arguments.lease)
+            if kind == "stop":
+                _stop(workers, 3 * arguments.lease)
+            elif isinstance(redis, Watched):
+                _fail_over(redis)
+            else:
+                _fill(redis, 2 * arguments.lease)
         while _alive(workers) and time.monotonic() - begun < arguments.patience:
             time.sleep(_LOOK)
         ended, seconds = not _alive(workers), time.monotonic() - begun
@@ -106,7 +124,8 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
             f"{sum(n > 1 for n in pages.values())} twice; {asked['repeated']} fetched more than once, "
             f"one {asked['most']} times; {'ended after' if ended else 'NOT ENDED IN'} {seconds:.0f} s, "
             f"exit codes {[worker.process.poll() for worker in workers]}; told: "
-            f"{', '.join(f'{name} {number}' for name, number in lines) or 'nothing'}",
+            f"{', '.join(f'{name} {number}' for name, number in lines) or 'nothing'}; "
+            f"load average {os.getloadavg()[0]:.0f}",
             flush=True,
         )
     return ended and len(pages) == limit and set(pages.values()) == {1}
@@ -114,7 +133,7 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="+", choices=("none", "kill", "stop", "limit", "cluster", "full"))
+    parser.add_argument("kinds", nargs="+", choices=("none", "kill", "stop", "limit", "cluster", "full", "failover"))
     parser.add_argument("--load", type=int, default=6, help="busy loops")
     parser.add_argument("--lease", type=float, default=5.0, help="seconds")
     parser.add_argument("--runs", type=int, default=1)
