@@ -54,10 +54,13 @@ PAGES = {
     "/picture.png": "\x89PNG",
 }
 SETTINGS = """
+import sys
+
 from sitecrawl.settings import *
 
 SITECRAWL_DELAY_FACTOR = 0
-CLOSESPIDER_TIMEOUT = 8  # for those that would go on
+if {"recrawl=1", "watch=1"} & set(sys.argv):
+    CLOSESPIDER_TIMEOUT = 8  # they would go on; whatever ends by itself takes as long as the machine needs for it
 """
 
 
