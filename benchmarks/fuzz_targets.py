@@ -90,7 +90,7 @@ def labels(data: bytes) -> None:
 
 def robots(data: bytes) -> None:
     """robots.txt files: every answer is yes or no, and a delay is a number."""
-    rules = RobotsTxt(data[: ROBOTS_SIZE.default], "sitecrawl", max_rules=ROBOTS_RULES.default)
+    rules = RobotsTxt(data[: ROBOTS_SIZE.value], "sitecrawl", max_rules=ROBOTS_RULES.value)
     for target in (target_of(PAGE), "/", "/" + "a" * 2000):
         assert rules.allows(target) in {True, False}
     assert (rules.crawl_delay or 0.0) >= 0.0

@@ -68,7 +68,7 @@ class CaptureMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
-        most = crawler.settings.getfloat(limits.RETRY_AFTER.setting, limits.RETRY_AFTER.default)
+        most = limits.RETRY_AFTER.read(crawler.settings)
         return cls(Runtime.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:

@@ -18,7 +18,7 @@ from scrapy.utils.python import global_object_name
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
@@ -139,14 +139,14 @@ def _unpacked(response: Response, decoded: Decoded) -> Response:
 
 class RequestsMiddleware(BaseSpiderMiddleware):
     """Spider middleware: the hosts of a spider's first requests are seeds' hosts, as are those of requests that no
-    page led to; and a page of the web leads to no scheme but those of `SITECRAWL_SCHEMES`.
+    page led to; and a page of the web leads to no scheme but http, https and those that are crawled.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._runtime = Runtime.of(crawler)
-        self._max_length = crawler.settings.getint(limits.URL_LENGTH.setting)
-        self._schemes = {*crawler.settings.getlist(limits.SCHEMES.setting), *self._runtime.schemes}
+        self._max_length = limits.URL_LENGTH.read(crawler.settings)
+        self._schemes = {*limits.SCHEMES.value, *self._runtime.schemes}
         self._of_pages: WeakSet[Request] = WeakSet()
         crawler.signals.connect(self._scheduled, signals.request_scheduled)
 

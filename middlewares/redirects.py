@@ -18,7 +18,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base import limits
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.requests import (
     COMES_BACK,
     CONDITIONS,
@@ -54,7 +54,7 @@ class RedirectsMiddleware(RedirectMiddleware):
 
     def __init__(self, settings: BaseSettings) -> None:
         super().__init__(settings)
-        self._max_size = settings.getint(limits.REDIRECT_SIZE.setting)
+        self._max_size = limits.REDIRECT_SIZE.read(settings)
 
     @cached_property
     def _runtime(self) -> Runtime:

@@ -13,7 +13,7 @@ from scrapy.http import Response
 
 from middlewares.capture import is_decided, retry_after
 from middlewares.outages import put_back
-from sitecrawl.base import limits
+from sitecrawl.base import declared, limits
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
@@ -41,7 +41,7 @@ class RefusalsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        if not settings.getbool("SITECRAWL_REFUSALS"):
+        if not declared.REFUSALS.read(settings):
             raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
@@ -49,7 +49,7 @@ class RefusalsMiddleware:
         self._runtime.on_finish.append(self._runtime.refusals.finished)
         self._retries = settings.getbool("RETRY_ENABLED")
         self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")
-        self._max_wait = settings.getfloat(limits.RETRY_AFTER.setting)
+        self._max_wait = limits.RETRY_AFTER.read(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RefusalsMiddleware:

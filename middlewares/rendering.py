@@ -12,6 +12,7 @@ from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 from scrapy.http import Response
 
 from middlewares.robots import RobotsMiddleware
+from sitecrawl.base import declared
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
@@ -50,8 +51,8 @@ class RenderingMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if crawler.settings.get("SITECRAWL_RENDER", OFF) == OFF:
-            if crawler.settings.getbool("SITECRAWL_SCREENSHOTS"):
+        if declared.RENDER.read(crawler.settings) == OFF:
+            if declared.SCREENSHOTS.read(crawler.settings):
                 raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
         from sitecrawl.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want

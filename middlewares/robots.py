@@ -28,7 +28,7 @@ from middlewares.robots_rests import RobotsRests
 from middlewares.robots_silence import Silences
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
-from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
 from sitecrawl.crawl.fetch import Fetch
@@ -127,9 +127,9 @@ class RobotsMiddleware:
             crawler,
             Runtime.of(crawler),
             agent=configuration.robots_agent(settings),
-            max_size=settings.getint(limits.ROBOTS_SIZE.setting) or NO_LIMIT,
-            max_crawl_delay=settings.getfloat(limits.CRAWL_DELAY.setting),
-            max_retry_after=settings.getfloat(limits.RETRY_AFTER.setting),
+            max_size=limits.ROBOTS_SIZE.value,
+            max_crawl_delay=limits.CRAWL_DELAY.read(settings),
+            max_retry_after=limits.RETRY_AFTER.read(settings),
         )
 
     async def process_request(self, request: Request) -> Request | None:
@@ -267,7 +267,7 @@ class RobotsMiddleware:
         while len(self._rules) > 1 and (len(self._rules) > MAX_HOSTS or self._bytes > MAX_BYTES):
             self._bytes -= self._rules.popitem(last=False)[1].size
 
-    def _limited(self, seconds: float, most: float, limit: Limit) -> float:
+    def _limited(self, seconds: float, most: float, limit: AnyLimit) -> float:
         if seconds > most:
             self._stats.inc_value(limit.stat)
         return min(seconds, most)

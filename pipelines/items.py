@@ -6,6 +6,7 @@ from itemadapter import ItemAdapter
 from scrapy.settings import BaseSettings
 
 from pipelines.database import DatabasePipeline
+from sitecrawl.base import declared
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.database import DatabaseStore
 from sitecrawl.pagestore.itemcolumns import ItemColumnStore
@@ -17,12 +18,12 @@ class ItemsPipeline(DatabasePipeline):
     with SITECRAWL_ITEMS_COLUMNS, a column a field; each item once. Pages pass.
     """
 
-    table_setting = ("SITECRAWL_ITEMS_TABLE", "items")
+    table_setting = declared.ITEMS_TABLE
     stat = "database/items"
 
     @staticmethod
     def store_class(settings: BaseSettings) -> type[DatabaseStore]:
-        return ItemColumnStore if settings.getbool("SITECRAWL_ITEMS_COLUMNS") else ItemStore
+        return ItemColumnStore if declared.ITEMS_COLUMNS.read(settings) else ItemStore
 
     async def process_item(self, item: Any) -> Any:
         if not isinstance(item, PageItem):

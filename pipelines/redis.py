@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from redis.exceptions import RedisError
 from scrapy import Spider
@@ -11,6 +11,7 @@ from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
+from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
@@ -18,8 +19,6 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.text import page_json
-
-PAGES_KEY: Final = "%(spider)s:pages"
 
 
 class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
@@ -31,7 +30,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
 
     lost = ""
     """Why an item was lost, once one was."""
-    pages_key = PAGES_KEY
+    pages_key = declared.REDIS_PAGES_KEY.default
     """The list of pages, with `%(spider)s` in it as in that of items, which is `key`."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
@@ -41,7 +40,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Raises `OptionError` for a key into which no spider's name can be put."""
         pipeline: Self = super().from_settings(settings)
-        pipeline.pages_key = settings.get("SITECRAWL_REDIS_PAGES_KEY", PAGES_KEY)
+        pipeline.pages_key = declared.REDIS_PAGES_KEY.read(settings)
         for name, key in (("REDIS_ITEMS_KEY", pipeline.key), ("SITECRAWL_REDIS_PAGES_KEY", pipeline.pages_key)):
             try:
                 _ = key % {"spider": ""}

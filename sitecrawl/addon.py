@@ -10,7 +10,6 @@ import logging
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from math import inf
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
@@ -20,16 +19,16 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl import __version__
-from sitecrawl.base import plugins
+from sitecrawl.base import declared, limits, plugins
+from sitecrawl.base.declared import RETIRED, SETTINGS
 from sitecrawl.base.errors import OptionError, meant
-from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.base.secret_settings import mask_logs
+from sitecrawl.base.setting import Limit
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import sheets, verify_tls
-from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outputs import check_outputs
@@ -37,92 +36,12 @@ from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_files import name_own_feeds
-from sitecrawl.credit.policies import POLICIES
-from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
-from sitecrawl.http.uses import USES
 from sitecrawl.seen.bloom_kinds import kind_named
-from sitecrawl.seen.policies import CACHES
-from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
 
 logger = logging.getLogger(__name__)
 
-SETTINGS: Final[dict[str, Any]] = {
-    "SITECRAWL_PRESET": "sites",
-    "SITECRAWL_CONTACT": "",
-    "SITECRAWL_ORDER": "aopic",
-    "SITECRAWL_LINKS": "auto",
-    "SITECRAWL_LAMBDA_POLICY": "hosts",
-    "SITECRAWL_HOLD_TRAPS": True,
-    "SITECRAWL_LEARN_RULES": True,
-    "SITECRAWL_REQUISITES": False,
-    "SITECRAWL_FTP": False,
-    "SITECRAWL_RENDER": "0",
-    "SITECRAWL_RENDER_PAGES": 2,
-    "SITECRAWL_RENDER_WAIT": 5.0,
-    "SITECRAWL_SCREENSHOTS": False,
-    "SITECRAWL_MAX_PAGES": 0,
-    "SITECRAWL_SHEETS": [],
-    "SITECRAWL_COOKIES": False,
-    "SITECRAWL_DELAY_FACTOR": 10.0,
-    "SITECRAWL_MAX_DELAY": 60.0,
-    "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
-    "SITECRAWL_PUT_OFF": 5.0,
-    "SITECRAWL_REFUSALS": True,
-    "SITECRAWL_VERIFY_TLS": Verify.WARN.value,
-    "SITECRAWL_FAILURE_DELAY": 1.0,
-    "SITECRAWL_MAX_HOST_FAILURES": 10,
-    "SITECRAWL_REVIVAL_DELAY": 3600.0,
-    "SITECRAWL_MAX_WANT_TIME": 600.0,
-    "SITECRAWL_SITEMAP_BUDGET": 500.0,
-    "SITECRAWL_SITEMAP_PRICE": 3600.0,
-    "SITECRAWL_SITEMAP_MIN_INTERVAL": 600.0,
-    "SITECRAWL_SITEMAP_MAX_INTERVAL": 2_592_000.0,
-    "SITECRAWL_RECRAWL_BUDGET": 10_000.0,
-    "SITECRAWL_RECRAWL_MIN_INTERVAL": 3600.0,
-    "SITECRAWL_RECRAWL_MAX_INTERVAL": 2_592_000.0,
-    "SITECRAWL_DUPLICATE_CONTENT": REVISIT,
-    "SITECRAWL_DEDUPE_FROM": [],
-    "SITECRAWL_WARC_SIZE": 1_000_000_000,
-    "SITECRAWL_WARC_MASKED": ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token"],
-    "SITECRAWL_REMOTE": "",
-    "SITECRAWL_REMOTE_OPTIONS": {},
-    "SITECRAWL_REMOTE_WAIT": 300.0,
-    "SITECRAWL_DATABASE_URL": "",
-    "SITECRAWL_DATABASE_TABLE": "pages",
-    "SITECRAWL_ITEMS_TABLE": "items",
-    "SITECRAWL_ITEMS_COLUMNS": False,
-    "SITECRAWL_REDIS_PAGES_KEY": "%(spider)s:pages",
-    "SITECRAWL_SEEN_BLOOM": "pybloom-live",
-    "SITECRAWL_SEEN_CAPACITY": 1_000_000,
-    "SITECRAWL_SEEN_ERROR_RATE": 0.01,
-    "SITECRAWL_SEEN_CACHE": 65_536,
-    "SITECRAWL_SEEN_CACHE_POLICY": "clock",
-    "SITECRAWL_SEEN_STATIC_FROM": "",
-    "SITECRAWL_SEEN_EXACT": True,
-    "SITECRAWL_WORKERS": "1",
-    "SITECRAWL_CLUSTER": "",
-    "SITECRAWL_CLUSTER_CRAWL": "",
-    "SITECRAWL_CLUSTER_REPLICAS": 0,
-    "SITECRAWL_CLUSTER_SHARDS": 16,
-    "SITECRAWL_CLUSTER_SPLIT": BY_SITE,
-    "SITECRAWL_CLUSTER_UNSAFE": False,
-    "SITECRAWL_CLUSTER_WATCH": False,
-    "SITECRAWL_LEASE_SECONDS": 30.0,
-    "SITECRAWL_PARSE_PROCESSES": 0,
-    "SITECRAWL_SHUTDOWN_TIME": 5.0,
-    "SITECRAWL_GC_THRESHOLD": 10_000,
-    "SITECRAWL_LOG_JSON": False,
-    "SITECRAWL_PROGRESS": "auto",
-    "SITECRAWL_NO_PAGE_CODE": 4,
-    "SITECRAWL_HELD_BACK_CODE": 5,
-    "SITECRAWL_SUMMARY": True,
-    "SITECRAWL_SUMMARY_SEEN": False,
-    "SITECRAWL_PLUGINS_OFF": [],
-    **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
-    **plugins.settings(),
-}
-"""Our own settings and those of the plug-ins, and their defaults."""
+declared.declare(*plugins.settings().values())
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",
@@ -141,7 +60,11 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "ROBOTSTXT_PARSER": "sitecrawl.extensions.robot_parser.BoundedRobotParser",
     "STATS_CLASS": "sitecrawl.extensions.stats.StatsCollector",
-    **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
+    **{
+        limit.name: limit.default
+        for limit in limits.LIMITS
+        if isinstance(limit, Limit) and not limit.name.startswith("SITECRAWL_")
+    },
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
 
@@ -223,9 +146,10 @@ class Addon:
             logger.warning("%s", line)
         _check_proxies(settings)
         looks = _LOOKS if only_looks() else {}
-        preset = settings.get("SITECRAWL_PRESET", SETTINGS["SITECRAWL_PRESET"])
+        preset = declared.PRESET.read(settings)
+        defaults = {name: setting.default for name, setting in SETTINGS.items()}
         scrapys = scrapys_of(preset, SCRAPY_DEFAULTS)
-        for name, value in {**SETTINGS, **scrapys, **PRESETS[preset], **looks}.items():
+        for name, value in {**defaults, **scrapys, **PRESETS[preset], **looks}.items():
             _set(settings, name, value)
         if verify_tls(settings) is Verify.REQUIRE:
             _set(settings, "DOWNLOAD_VERIFY_CERTIFICATES", value=True)  # for handlers that are not ours
@@ -233,8 +157,8 @@ class Addon:
             own_class(settings)  # what is wrong with it is said before anything is made
         if settings.getpriority("COOKIES_ENABLED") and settings.getbool("COOKIES_ENABLED") and not looks:
             logger.warning("%s", _SCRAPYS_COOKIES)
-        if preset != "scrapy" or settings.get("SITECRAWL_CONTACT"):
-            _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
+        if preset != "scrapy" or declared.CONTACT.read(settings):
+            _set(settings, "USER_AGENT", _user_agent(declared.CONTACT.read(settings)))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             off = [path for kind, switch, path in _SWITCHED if kind == name and not settings.getbool(switch)]
             _leave_out(settings, name, [*off, *(path for path, priority in components.items() if priority is None)])
@@ -273,66 +197,17 @@ def check_settings(settings: BaseSettings) -> None:
     for name in settings:
         if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
             continue
+        if name in RETIRED:
+            raise OptionError(f"There is no setting {name} any more: {RETIRED[name]}. Leave it out")
         if name not in SETTINGS:
             hint = meant(name, SETTINGS) or "; docs/settings.md names all"
             raise OptionError(f"There is no setting {name}{hint}")
-        if name in _CHOICES:
-            _check_choice(name, settings.get(name))
-        elif name == "SITECRAWL_SEEN_BLOOM":
-            kind_named(str(settings.get(name)))
-        elif not _is_of_use(settings, name):
-            kind = _KINDS[type(SETTINGS[name])]
-            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
+        SETTINGS[name].check(settings)
+    kind_named(str(declared.SEEN_BLOOM.read(settings)))
     sheets(settings)
     workers(settings)
     if to_parent() is None:  # a worker writes none
         check_outputs(settings)
-
-
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "SITECRAWL_CLUSTER_SPLIT": tuple(SPLITS),
-    "SITECRAWL_DUPLICATE_CONTENT": DUPLICATE_CONTENT,
-    "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
-    "SITECRAWL_LINKS": LINKS,
-    "SITECRAWL_ORDER": tuple(ORDERS),
-    "SITECRAWL_RENDER": ("0", "1", "auto"),
-    "SITECRAWL_PRESET": tuple(PRESETS),
-    "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
-    "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),
-    "SITECRAWL_USE": ("", *USES),
-    "SITECRAWL_VERIFY_TLS": tuple(Verify),
-}
-"""What a setting that is a name may be."""
-
-
-def _check_choice(name: str, value: object) -> None:
-    names = _CHOICES[name]
-    if not isinstance(value, str | bool | int) or str(value) not in names:
-        words = ", ".join(word or "''" for word in names)
-        raise OptionError(f"{name} is {value!r}, and has to be one of {words}{meant(str(value), names)}")
-
-
-_FROM_ONE: Final = frozenset({"SITECRAWL_RENDER_PAGES"})
-_RANGES: Final = {
-    **dict.fromkeys(("SITECRAWL_SEEN_ERROR_RATE", "SITECRAWL_ERROR_THRESHOLD"), "a number between 0 and 1"),
-    **dict.fromkeys(_FROM_ONE, "a whole number from 1 on"),
-}
-_KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}
-
-
-def _is_of_use(settings: BaseSettings, name: str) -> bool:
-    default = SETTINGS[name]
-    try:
-        if isinstance(default, bool):
-            settings.getbool(name)
-            return True
-        if isinstance(default, int):
-            return settings.getint(name) >= (name in _FROM_ONE)
-        if name in _RANGES:
-            return 0 < settings.getfloat(name) < 1
-        return not isinstance(default, float) or 0 <= settings.getfloat(name) < inf
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def _check_proxies(settings: BaseSettings) -> None:
@@ -367,7 +242,7 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
 
 
 def _add_wanted(settings: Settings) -> None:
-    for plugin in plugins.working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
+    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
         if not plugin.wanted_by or any(settings.get(name) not in _NOTHING for name in plugin.wanted_by):
             for name, components in plugin.components.items():
                 for path, priority in components.items():

@@ -71,7 +71,7 @@ class Scheduler(BaseScheduler):
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
-        self._max_url_length = crawler.settings.getint(limits.URL_LENGTH.setting)
+        self._max_url_length = limits.URL_LENGTH.read(crawler.settings)
         self._alarm: CallLaterResult | None = None
         self._told: Told | None = None
         """None before `open`."""

@@ -16,7 +16,8 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, SETTINGS, Addon
+from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 
 SPIDER = """
@@ -121,7 +122,6 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 OTHERS = {
     "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     "SITECRAWL_CLUSTER_SPLIT": "tld",
-    "SITECRAWL_LAMBDA_POLICY": "pages",
     "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PRESET": "scrapy",
@@ -153,7 +153,7 @@ def settings_with(**given: tuple[object, str]) -> Settings:
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_what_a_user_has_set_is_left_alone(priority: str) -> None:
     """Project, spider and command line win over every setting of the add-on."""
-    for name, default in (SETTINGS | SCRAPY_DEFAULTS).items():
+    for name, default in ({name: one.default for name, one in SETTINGS.items()} | SCRAPY_DEFAULTS).items():
         theirs = OTHERS.get(name) or {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
         assert settings_with(**{name: (theirs, priority)}).get(name) == theirs, name
 
@@ -289,7 +289,10 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
         ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, aopic-published, best, bfs, dfs: is bfs meant?"),
         ("SITECRAWL_ORDER", None, "is None, and has to be one of"),
-        ("SITECRAWL_LAMBDA_POLICY", "host", "is hosts meant?"),
+        ("SITECRAWL_LINKS", "frist", "is first meant?"),
+        ("SITECRAWL_CLUSTER_SHARDS", 1025, "a whole number from 1 to 1024"),
+        ("SITECRAWL_LEASE_SECONDS", "0.5", "a number from 1 on"),
+        ("SITECRAWL_NO_PAGE_CODE", 0, "There is no setting SITECRAWL_NO_PAGE_CODE any more: it is 4"),
         ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
         ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
         ("SITECRAWL_SEEN_ERROR_RATE", 1, "a number between 0 and 1"),

@@ -11,7 +11,8 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Any, Final
 
-from sitecrawl.base.limits import NO_LIMIT, REGEX_TIME
+from sitecrawl.base.limits import REGEX_TIME
+from sitecrawl.base.setting import NO_LIMIT
 
 Pattern = Any
 """A compiled one: `regex` has no type hints."""

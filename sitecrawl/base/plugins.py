@@ -14,6 +14,7 @@ from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.setting import Setting
 
 GROUP: Final = "sitecrawl.plugins"
 """The folder of those that come with sitecrawl, and the group of entry points of all others."""
@@ -23,8 +24,7 @@ GROUP: Final = "sitecrawl.plugins"
 class Plugin:
     """What a plug-in adds to a crawl, all of it by name."""
 
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Names and their defaults."""
+    settings: Collection[Setting[Any]] = ()
     wanted_by: Collection[str] = ()
     """Settings of which one has to say something before its components are imported; none where they always are."""
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -63,9 +63,9 @@ def found() -> Mapping[str, Plugin]:
     return plugins
 
 
-def settings() -> dict[str, Any]:
-    """Those of all that are there, and their defaults."""
-    return {name: value for plugin in found().values() for name, value in plugin.settings.items()}
+def settings() -> dict[str, Setting[Any]]:
+    """Those of all that are there, by name."""
+    return {setting.name: setting for plugin in found().values() for setting in plugin.settings}
 
 
 def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:

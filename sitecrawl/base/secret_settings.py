@@ -1,4 +1,4 @@
-"""Which settings and arguments are secrets: declared here once, and told by their names elsewhere.
+"""Which settings and arguments are secrets: as ours are declared, and told by their names elsewhere.
 
 What they are set to is on no terminal, in no log, and on no command line that we begin. `@FILE`, the name of a file
 that has a secret, is none.
@@ -13,19 +13,17 @@ import re
 from collections.abc import MutableMapping, Sequence
 from typing import Final
 
+from sitecrawl.base.declared import SETTINGS
+
 SECRETS: Final = frozenset(
     {
-        "SITECRAWL_DASHBOARD_TOKEN",
-        "SITECRAWL_REMOTE_OPTIONS",
-        "SITECRAWL_SHEETS",
-        "SITECRAWL_WEBHOOKS",
         "AWS_ACCESS_KEY_ID",
         "HTTPAUTH_PASS",
         "REDIS_PARAMS",
     }
 )
-"""Ours, and those of others whose names do not say so."""
-NO_SECRETS: Final = frozenset({"SITECRAWL_REDIS_PAGES_KEY", "REDIS_ITEMS_KEY", "REDIS_START_URLS_KEY"})
+"""Those of others whose names do not say so."""
+NO_SECRETS: Final = frozenset({"REDIS_ITEMS_KEY", "REDIS_START_URLS_KEY"})
 """Names of Redis keys."""
 MASK: Final = "(masked)"
 HIDDEN_WORDS: Final = "SITECRAWL_HIDDEN_WORDS"
@@ -53,6 +51,8 @@ _LOGGED: Final = re.compile(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)
 
 def is_secret(name: str) -> bool:
     """Whether a setting or an argument of this name is one."""
+    if (setting := SETTINGS.get(name)) is not None:
+        return setting.is_secret
     return name in SECRETS or (name not in NO_SECRETS and _NAMES(name) is not None)
 
 

@@ -20,6 +20,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.python import get_func_args
 
 from sitecrawl.addon import check_settings
+from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.base.secret_settings import hidden_options
 from sitecrawl.cluster.line import to_parent
@@ -53,6 +54,8 @@ logger = logging.getLogger(__name__)
 
 FAILED: Final = 1
 IN_WANT: Final = 3
+WITHOUT_PAGE: Final = 4
+LEAVES_HELD_BACK: Final = 5
 """The exit code of a crawl that can go on when this machine and its network can."""
 _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 """Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
@@ -81,8 +84,8 @@ class _Help(argparse.Action):
 class Command(Versioned, ScrapyCrawl):
     """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin, had to stop, or when what was to be
     written at its end could not be, 2 for a wrong call,
-    3 when it stopped for want of something on this machine, or of the network, `SITECRAWL_NO_PAGE_CODE`, which is 4,
-    when no page was fetched, and `SITECRAWL_HELD_BACK_CODE`, which is 5, when it left what it holds back.
+    3 when it stopped for want of something on this machine, or of the network, 4
+    when no page was fetched, and 5 when it left what it holds back (both 0 with `SITECRAWL_EXIT_CODES=False`).
     """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -156,9 +159,9 @@ class Command(Versioned, ScrapyCrawl):
         elif _was_in_want(crawler):
             self.exitcode = IN_WANT
         elif _has_no_page(crawler):
-            self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
+            self.exitcode = WITHOUT_PAGE * declared.EXIT_CODES.read(crawler.settings)
         elif crawler.stats.get_value("finish_reason") == HELD_BACK:
-            self.exitcode = crawler.settings.getint("SITECRAWL_HELD_BACK_CODE")
+            self.exitcode = LEAVES_HELD_BACK * declared.EXIT_CODES.read(crawler.settings)
         runtime = Runtime.made(crawler)
         if runtime is not None and to_parent() is None:  # many workers' are written when all have ended
             is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
@@ -225,7 +228,7 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
     check_feeds(crawler.settings)
     besides = ["-a", "job="] if name and not is_file(given["job"]) else []
     directory = directories.directory(crawler.settings, spider.name, job)
-    subject = subject_of(made) if crawler.settings.getbool("SITECRAWL_SUMMARY", default=True) else ""
+    subject = subject_of(made) if declared.SUMMARY.read(crawler.settings) else ""
     return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides, subject)
 
 
@@ -251,9 +254,8 @@ def _code_of(outcome: Outcome) -> int:
         return IN_WANT
     if _was_stopped(outcome):
         return 0
-    if not outcome.has_pages:
-        return shares[0].no_page_code
-    return shares[0].held_back_code if outcome.holds_back else 0
+    code = WITHOUT_PAGE if not outcome.has_pages else LEAVES_HELD_BACK if outcome.holds_back else 0
+    return code * shares[0].exit_codes
 
 
 def _was_stopped(outcome: Outcome) -> bool:

@@ -159,7 +159,7 @@ def _notes(stats: Mapping[str, Any]) -> Iterator[str]:
     if traffic.forbidden:
         yield f"{traffic.forbidden} URLs are excluded by robots.txt"
     if traffic.private:
-        yield f"{traffic.private} URLs lead to private addresses: -s {PRIVATE_ADDRESS.setting}=True follows them"
+        yield f"{traffic.private} URLs lead to private addresses: -s {PRIVATE_ADDRESS.name}=True follows them"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""`scrapy settings`: what a crawl has, also what add-ons set."""
+"""`scrapy settings`: what a crawl has, also what add-ons set; without options, all settings of ours."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from typing import Final
 
 from scrapy import Spider
 from scrapy.addons import AddonManager
@@ -10,8 +12,12 @@ from scrapy.commands import settings
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.secret_settings import masked
 from sitecrawl.console.version import Versioned
+
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
 class Command(Versioned, settings.Command):
@@ -25,4 +31,9 @@ class Command(Versioned, settings.Command):
         except SitecrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         self.settings = crawler.settings
-        super().run(args, opts)
+        if any((opts.get, opts.getbool, opts.getint, opts.getfloat, opts.getlist)):
+            super().run(args, opts)
+        else:
+            for name, setting in SETTINGS.items():
+                print(masked(f"{name}={self.settings.get(name)}"))
+                print("   ", _LINK.sub(r"\1", setting.what), f"({setting.unit})")

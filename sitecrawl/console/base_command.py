@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.console.version import Versioned
@@ -69,7 +70,7 @@ class SharedCommand(DescribedCommand):
     def on_redis(self) -> Iterator[CrawlOnRedis | None]:
         """The crawl on the Redis that SITECRAWL_CLUSTER names, if it does. Raises `StorageError`."""
         assert self.settings is not None
-        if not self.settings.get("SITECRAWL_CLUSTER"):
+        if not declared.CLUSTER.read(self.settings):
             yield None
             return
         from sitecrawl.cluster.outside import opened  # noqa: PLC0415 - Redis, for crawls that are shared

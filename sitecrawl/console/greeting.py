@@ -11,6 +11,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from sitecrawl.base import declared
 from sitecrawl.base.display import printable
 from sitecrawl.cluster.line import say, to_parent
 from sitecrawl.crawl.checkpoints import has_our_scheduler
@@ -33,7 +34,7 @@ class Greeting:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Greeting:
         settings = crawler.settings
-        wanted = settings.getbool("SITECRAWL_SUMMARY", default=True) and has_our_scheduler(settings)
+        wanted = declared.SUMMARY.read(settings) and has_our_scheduler(settings)
         if not wanted or is_job() or to_parent() is not None:
             raise NotConfigured
         greeting = cls(crawler)

@@ -18,7 +18,7 @@ from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from sitecrawl.base import plugins
+from sitecrawl.base import declared, plugins
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.base.secret_settings import HIDDEN_WORDS, parted
 from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
@@ -190,7 +190,7 @@ class ManyWorkers:
             has_commands=commands_are_here(),
             resume=how_to_resume(self.job, self.directory) if totals.queued or not finished else None,
         )
-        say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
+        say_summary(told, wanted=declared.SUMMARY.read(self.settings))
         return told.has_pages_fetched, told.reason == HELD_BACK
 
 

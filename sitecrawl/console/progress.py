@@ -23,6 +23,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.base import declared
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
@@ -137,11 +138,11 @@ class Progress:
         settings = crawler.settings
         parent = to_parent()
         live = wants_line(settings) and parent is None
-        summary = settings.getbool("SITECRAWL_SUMMARY", default=True)
+        summary = declared.SUMMARY.read(settings)
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval or parent is not None):
             raise NotConfigured  # as the user has it: Scrapy would warn of a reason
-        seen = settings.getbool("SITECRAWL_SUMMARY_SEEN")
+        seen = declared.SUMMARY_SEEN.read(settings)
         ours = has_our_scheduler(settings)
         kinds = {"live": live, "summary": summary, "ours": ours, "seen": seen, "aloud": is_aloud(settings)}
         progress = cls(crawler, interval=interval, parent=parent, **kinds)
@@ -251,8 +252,7 @@ class Progress:
             others=outcomes.others,
             max_pages=runtime.max_pages if runtime is not None else 0,
             max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
-            no_page_code=settings.getint("SITECRAWL_NO_PAGE_CODE"),
-            held_back_code=settings.getint("SITECRAWL_HELD_BACK_CODE"),
+            exit_codes=declared.EXIT_CODES.read(settings),
         )
 
     def _round(self) -> Iterator[tuple[str, str]]:

@@ -36,10 +36,8 @@ class Share:
     resumed: bool = False
     max_pages: int = 0
     max_depth: int = 0
-    no_page_code: int = 0
-    """The exit code of a crawl without a page."""
-    held_back_code: int = 0
-    """That of one which has left what it holds back."""
+    exit_codes: bool = True
+    """`SITECRAWL_EXIT_CODES`."""
     hosts: Mapping[str, int] = field(default_factory=dict)
     facts: Sequence[str] = ()
     causes: Sequence[Sequence[Any]] = ()

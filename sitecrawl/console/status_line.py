@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.directories import is_job
 
@@ -58,18 +59,18 @@ def _live_line() -> LiveLine:
 
 def wants_line(settings: BaseSettings) -> bool:
     """What SITECRAWL_PROGRESS says. Raises `OptionError`."""
-    value = settings.get("SITECRAWL_PROGRESS", "auto")
+    value = declared.PROGRESS.read(settings)
     if value == "auto":
         return sys.stderr.isatty()
     try:
-        return settings.getbool("SITECRAWL_PROGRESS")
+        return settings.getbool(declared.PROGRESS.name)
     except ValueError:
         raise OptionError(f"SITECRAWL_PROGRESS must be auto, True or False, and not {value!r}") from None
 
 
 def is_aloud(settings: BaseSettings) -> bool:
     """Whether stderr has the lines that go to the log, which does not lead there."""
-    return settings.get("SITECRAWL_PROGRESS", "auto") == "auto" and not is_job() and not log_shows_info()
+    return declared.PROGRESS.read(settings) == "auto" and not is_job() and not log_shows_info()
 
 
 def log_shows_info() -> bool:

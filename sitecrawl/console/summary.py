@@ -133,7 +133,7 @@ class Summary:
         if traffic.lost:
             yield "lost", traffic.lost, "pages that count for nothing: other workers had their sites by then"
         if traffic.private:
-            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
+            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.name}"
         if traffic.quarantined:
             yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
         yield from self._said_no()

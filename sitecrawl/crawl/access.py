@@ -50,7 +50,7 @@ class Access(Participant):
         stats: StatsCollector,
         *,
         all_cookies: bool = False,
-        most_cookies: int = limits.COOKIES.default,
+        most_cookies: int = limits.COOKIES.value,
     ) -> None:
         self.sheets = sheets
         self.cookies = CookieStore(most_cookies)

@@ -15,7 +15,7 @@ from typing import Final
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl import __version__
-from sitecrawl.base import limits
+from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
 from sitecrawl.crawl.content_seen import KEEP
@@ -30,10 +30,9 @@ from sitecrawl.http import Verify
 from sitecrawl.isolation.parsers import ParserOptions
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.recrawl.schedule import RecrawlOptions
-from sitecrawl.remote.options import WAIT, RemoteOptions, remote_options, safe_name
+from sitecrawl.remote.options import RemoteOptions, remote_options, safe_name
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
@@ -47,18 +46,17 @@ logger = logging.getLogger(__name__)
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:
     """With defaults for a project that has the scheduler and not the add-on, as all that follow have them."""
-    default = PolitenessOptions()
     return PolitenessOptions(
         delay=settings.getfloat("DOWNLOAD_DELAY"),
-        delay_factor=settings.getfloat("SITECRAWL_DELAY_FACTOR", default.delay_factor),
-        max_delay=settings.getfloat("SITECRAWL_MAX_DELAY", default.max_delay),
+        delay_factor=declared.DELAY_FACTOR.read(settings),
+        max_delay=declared.MAX_DELAY.read(settings),
         per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-        per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", default.per_ip),
+        per_ip=declared.CONCURRENT_REQUESTS_PER_IP.read(settings),
         in_all=settings.getint("CONCURRENT_REQUESTS"),
-        failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY", default.failure_delay),
-        max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
-        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),
-        max_rest=settings.getfloat(limits.RETRY_AFTER.setting, default.max_rest),
+        failure_delay=declared.FAILURE_DELAY.read(settings),
+        max_failures=declared.MAX_HOST_FAILURES.read(settings),
+        revival=declared.REVIVAL_DELAY.read(settings),
+        max_rest=limits.RETRY_AFTER.read(settings),
     )
 
 
@@ -80,26 +78,24 @@ def sheets(settings: BaseSettings) -> Sheets:
 
 def max_want_time(settings: BaseSettings) -> float:
     """Seconds for which this machine may lack something before the crawl ends; 0 for no limit."""
-    return settings.getfloat("SITECRAWL_MAX_WANT_TIME", 600.0)
+    return declared.MAX_WANT_TIME.read(settings)
 
 
 def order(settings: BaseSettings) -> Order:
     """The crawl's order; level by level where a depth limit is to be exact."""
-    return order_named(settings.get("SITECRAWL_ORDER", "aopic"), by_level=settings.getint("DEPTH_LIMIT") > 0)
+    return order_named(declared.ORDER.read(settings), by_level=settings.getint("DEPTH_LIMIT") > 0)
 
 
 def frontier(settings: BaseSettings) -> FrontierOptions:
-    default = FrontierOptions()
     return FrontierOptions(
         max_depth=settings.getint("DEPTH_LIMIT"),
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
+        max_pages=declared.MAX_PAGES.read(settings),
         one_by_one=settings.getint("CONCURRENT_REQUESTS") == 1,
-        links=settings.get("SITECRAWL_LINKS", default.links),
+        links=declared.LINKS.read(settings),
         repeats=order(settings).is_exact,
-        requisites=settings.getbool("SITECRAWL_REQUISITES"),
-        learn_rules=settings.getbool("SITECRAWL_LEARN_RULES", default.learn_rules),
-        lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
-        traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),
+        requisites=declared.REQUISITES.read(settings),
+        learn_rules=declared.LEARN_RULES.read(settings),
+        traps=TrapOptions(hold=declared.HOLD_TRAPS.read(settings)),
     )
 
 
@@ -127,22 +123,19 @@ def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
 
 def sitemaps(settings: BaseSettings) -> ScheduleOptions:
     """The `SITECRAWL_SITEMAP_*` settings, with defaults for a project that has none of them."""
-    default = ScheduleOptions()
     return ScheduleOptions(
-        budget=settings.getfloat("SITECRAWL_SITEMAP_BUDGET", default.budget),
-        price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
-        min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
-        max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+        budget=declared.SITEMAP_BUDGET.read(settings),
+        min_interval=declared.SITEMAP_MIN_INTERVAL.read(settings),
+        max_interval=declared.SITEMAP_MAX_INTERVAL.read(settings),
     )
 
 
 def recrawl(settings: BaseSettings) -> RecrawlOptions:
     """The `SITECRAWL_RECRAWL_*` settings."""
-    default = RecrawlOptions()
     return RecrawlOptions(
-        budget=settings.getfloat("SITECRAWL_RECRAWL_BUDGET", default.budget),
-        min_interval=max(settings.getfloat("SITECRAWL_RECRAWL_MIN_INTERVAL", default.min_interval), 0.001),
-        max_interval=settings.getfloat("SITECRAWL_RECRAWL_MAX_INTERVAL", default.max_interval),
+        budget=declared.RECRAWL_BUDGET.read(settings),
+        min_interval=max(declared.RECRAWL_MIN_INTERVAL.read(settings), 0.001),
+        max_interval=declared.RECRAWL_MAX_INTERVAL.read(settings),
     )
 
 
@@ -150,7 +143,7 @@ _DECIDING: Final = (
     "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "SITECRAWL_DELAY_FACTOR",
     "SITECRAWL_MAX_DELAY", "SITECRAWL_CONCURRENT_REQUESTS_PER_IP", "SITECRAWL_LINKS", "SITECRAWL_REQUISITES",
     "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_LEARN_RULES",
-    "SITECRAWL_LAMBDA_POLICY", "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
+    "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
     "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
     "CLOSESPIDER_TIMEOUT", "USER_AGENT",
 )  # fmt: skip
@@ -175,12 +168,12 @@ def terms(
         scope=scope.kind if scope is not None else "",
         allow=tuple(allow),
         deny=tuple(deny),
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        max_pages=declared.MAX_PAGES.read(settings),
         max_depth=settings.getint("DEPTH_LIMIT"),
-        order=settings.get("SITECRAWL_ORDER", ""),
+        order=declared.ORDER.read(settings),
         agent=robots_agent(settings),
         robots=settings.getbool("ROBOTSTXT_OBEY"),
-        ftp=settings.getbool("SITECRAWL_FTP"),
+        ftp=declared.FTP.read(settings),
         others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
         sheets=tuple(kept(sheet, digest) for sheet in found.all),
         exceptions=tuple(robots_leaves(settings, found)),
@@ -218,35 +211,28 @@ def robots_agent(settings: BaseSettings) -> str:
 
 def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
     """With defaults for a project that has none of them."""
-    size, entries = limits.SITEMAP_SIZE, limits.SITEMAP_ENTRIES
     return SitemapLimits(
-        max_bytes=settings.getint(size.setting, size.default) or limits.NO_LIMIT,
-        max_entries=settings.getint(entries.setting, entries.default) or limits.NO_LIMIT,
+        max_bytes=limits.SITEMAP_SIZE.read_most(settings),
+        max_entries=limits.SITEMAP_ENTRIES.read_most(settings),
     )
 
 
 def page(settings: BaseSettings) -> PageOptions:
     """With defaults for a project that has the scheduler and not the add-on."""
-    most = settings.getint(limits.REQUISITES.setting, limits.REQUISITES.default) or limits.NO_LIMIT
+    most = limits.REQUISITES.read_most(settings)
     return PageOptions(
-        max_requisites=most if settings.getbool("SITECRAWL_REQUISITES") else 0,
-        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
-        max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
-        ftp=settings.getbool("SITECRAWL_FTP"),
-        tree=TreeOptions(
-            max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
-            max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
-        ),
+        max_requisites=most if declared.REQUISITES.read(settings) else 0,
+        max_links=limits.LINKS.read_most(settings),
+        max_url_length=limits.URL_LENGTH.read_most(settings),
+        ftp=declared.FTP.read(settings),
         budget=budget(settings),
     )
 
 
 def budget(settings: BaseSettings) -> Budget:
     """How much of a page is read, whoever reads it."""
-    size, elements = limits.READ_SIZE, limits.READ_ELEMENTS
     return Budget(
-        max_size=settings.getint(size.setting, size.default) or limits.NO_LIMIT,
-        max_elements=settings.getint(elements.setting, elements.default) or limits.NO_LIMIT,
+        max_size=limits.READ_SIZE.read_most(settings), max_elements=limits.READ_ELEMENTS.read_most(settings)
     )
 
 
@@ -255,8 +241,8 @@ def verify_tls(settings: BaseSettings) -> Verify:
 
     Raises `OptionError` where the two settings contradict each other, and where nothing could be checked.
     """
-    name = "SITECRAWL_VERIFY_TLS"
-    verify = Verify(settings.get(name, Verify.WARN))
+    name = declared.VERIFY_TLS.name
+    verify = Verify(declared.VERIFY_TLS.read(settings))
     if settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
         if verify is not Verify.REQUIRE and (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]:
             raise OptionError(f"DOWNLOAD_VERIFY_CERTIFICATES is True and {name} is {verify}: leave one of them out")
@@ -269,16 +255,15 @@ def verify_tls(settings: BaseSettings) -> Verify:
 
 def schemes(settings: BaseSettings) -> Schemes:
     """Those of the URLs that a seed may be, or a link lead to."""
-    return CRAWLED if settings.getbool("SITECRAWL_FTP") else WEB
+    return CRAWLED if declared.FTP.read(settings) else WEB
 
 
 def parsers(settings: BaseSettings) -> ParserOptions:
     """With defaults for a project that has none of them."""
-    time, memory = limits.PARSE_TIME, limits.PARSE_MEMORY
     return ParserOptions(
-        processes=settings.getint("SITECRAWL_PARSE_PROCESSES"),
-        seconds=settings.getfloat(time.setting, time.default) or _NO_PARSE_LIMIT,
-        memory=settings.getint(memory.setting, memory.default),
+        processes=declared.PARSE_PROCESSES.read(settings),
+        seconds=limits.PARSE_TIME.read(settings) or _NO_PARSE_LIMIT,
+        memory=limits.PARSE_MEMORY.read(settings),
         page=page(settings),
     )
 
@@ -288,24 +273,23 @@ _NO_PARSE_LIMIT: Final = 3600.0
 
 
 def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> WarcOptions:
-    default = WarcOptions()
     return WarcOptions(
         name=name,
         key=key,
         software=f"sitecrawl/{__version__}",
         user_agent=settings.get("USER_AGENT", ""),
-        operator=settings.get("SITECRAWL_CONTACT", ""),
+        operator=declared.CONTACT.read(settings),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
         robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings, found)),
-        masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
-        max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
-        once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,
+        masked=frozenset(name.lower() for name in declared.WARC_MASKED.read(settings)),
+        max_file_size=declared.WARC_SIZE.read(settings),
+        once=declared.DUPLICATE_CONTENT.read(settings) != KEEP,
     )
 
 
 def earlier_crawls(settings: BaseSettings) -> list[Path]:
     """The directories of crawls whose bodies are not stored again. Raises `OptionError`."""
-    named = [Path(name.strip()) for name in settings.getlist("SITECRAWL_DEDUPE_FROM") if name.strip()]
+    named = [Path(name.strip()) for name in declared.DEDUPE_FROM.read(settings) if name.strip()]
     if named and settings.get("SITECRAWL_DUPLICATE_CONTENT") == KEEP:
         raise OptionError(
             "SITECRAWL_DEDUPE_FROM stores a body once, and SITECRAWL_DUPLICATE_CONTENT=keep each time: choose"
@@ -324,16 +308,16 @@ def remote(settings: BaseSettings, *places: str) -> RemoteOptions | None:
 
 def is_copied(settings: BaseSettings) -> bool:
     """Whether a crawl's files go somewhere besides its directory."""
-    return bool(settings.get("SITECRAWL_REMOTE")) and not only_looks()
+    return bool(declared.REMOTE.read(settings)) and not only_looks()
 
 
 def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
     """The store at `url`, with the options that the settings have for all. Raises `OptionError`."""
     try:
-        storage = settings.getdict("SITECRAWL_REMOTE_OPTIONS")
+        storage = declared.REMOTE_OPTIONS.read(settings)
     except (TypeError, ValueError) as error:
         raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
-    return remote_options(url, storage, settings.getfloat("SITECRAWL_REMOTE_WAIT", WAIT))
+    return remote_options(url, storage, declared.REMOTE_WAIT.read(settings))
 
 
 def secret(settings: BaseSettings, name: str) -> str:
@@ -350,17 +334,16 @@ def revealed(text: str, *, name: str) -> str:
 
 def static_from(settings: BaseSettings) -> str:
     """The directory of the crawl whose most important URLs the seen test's cache is for; empty without one."""
-    return str(settings.get("SITECRAWL_SEEN_STATIC_FROM") or "")
+    return str(declared.SEEN_STATIC_FROM.read(settings) or "")
 
 
 def seen(settings: BaseSettings) -> SeenOptions:
     """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
-    default = SeenOptions()
     return SeenOptions(
-        bloom=settings.get("SITECRAWL_SEEN_BLOOM", default.bloom),
-        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
-        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
-        cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
-        policy="static" if static_from(settings) else settings.get("SITECRAWL_SEEN_CACHE_POLICY", default.policy),
-        exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
+        bloom=declared.SEEN_BLOOM.read(settings),
+        error_rate=declared.SEEN_ERROR_RATE.read(settings),
+        capacity=declared.SEEN_CAPACITY.read(settings),
+        cache=declared.SEEN_CACHE.read(settings),
+        policy="static" if static_from(settings) else declared.SEEN_CACHE_POLICY.read(settings),
+        exact=declared.SEEN_EXACT.read(settings),
     )

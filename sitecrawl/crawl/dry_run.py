@@ -277,7 +277,7 @@ def _root(url: str) -> str:
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_PROGRESS": False,
-    "SITECRAWL_NO_PAGE_CODE": 0,
+    "SITECRAWL_EXIT_CODES": False,
     "SITECRAWL_REMOTE": "",
     "LOGSTATS_INTERVAL": 0.0,
     "FEEDS": {},

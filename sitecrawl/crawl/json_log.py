@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from scrapy.settings import BaseSettings
 from scrapy.utils.log import get_scrapy_root_handler
 
+from sitecrawl.base import declared
+
 
 class JsonFormatter(logging.Formatter):
     """A record as one line: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and `exception` if there is one."""
@@ -30,5 +32,5 @@ def log_as_wanted(settings: BaseSettings) -> None:
     the crawler has its settings, so the downloader, which comes next, asks again.
     """
     handler = get_scrapy_root_handler()
-    if handler is not None and settings.getbool("SITECRAWL_LOG_JSON"):
+    if handler is not None and declared.LOG_JSON.read(settings):
         handler.setFormatter(JsonFormatter())

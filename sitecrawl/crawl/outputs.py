@@ -9,7 +9,7 @@ from pathlib import Path
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
-from sitecrawl.base import plugins
+from sitecrawl.base import declared, plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration, sharing
 from sitecrawl.remote.options import is_remote
@@ -27,12 +27,11 @@ class Output:
 def outputs(settings: BaseSettings) -> list[Output]:
     """Those that the settings of plug-ins name. Raises `OptionError` for what has no form."""
     found = []
-    for plugin in plugins.working(settings.getlist("SITECRAWL_PLUGINS_OFF")).values():
+    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
         for name, path in plugin.outputs.items():
-            if value := settings.get(name):
+            if value := plugins.settings()[name].read(settings):
                 to = load_object(path)
-                targets = settings.getlist(name) if isinstance(plugin.settings[name], list) else [value]
-                found += [Output(target, to(target)) for target in targets]
+                found += [Output(target, to(target)) for target in (value if isinstance(value, list) else [value])]
     return found
 
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
+from sitecrawl.base import declared
+
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "sites": {},
     "scrapy": {
@@ -52,9 +54,9 @@ def changed(settings: BaseSettings, names: Collection[str], left_out: Collection
     ours = {name for name in names if settings.getpriority(name) == SETTINGS_PRIORITIES["addon"]}
     ours = {name for name in ours if settings.get(name) != getattr(default_settings, name, None)}
     pace = [_change(settings, name) for name in _PACE if name in ours]
-    if factor := settings.getfloat("SITECRAWL_DELAY_FACTOR"):
+    if factor := declared.DELAY_FACTOR.read(settings):
         pace.append(f"SITECRAWL_DELAY_FACTOR={factor:g} (a host rests that many times as long as its answer took)")
-    if (per_ip := settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP")) > 0:
+    if (per_ip := declared.CONCURRENT_REQUESTS_PER_IP.read(settings)) > 0:
         pace.append(f"SITECRAWL_CONCURRENT_REQUESTS_PER_IP={per_ip}")
     yield from _line("pace, to be polite to hosts", pace)
     yield from _line("what may leave URLs out", [name for name in _LEAVE_OUT if settings.getbool(name)])

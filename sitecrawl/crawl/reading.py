@@ -19,7 +19,7 @@ from scrapy.http import Response
 from scrapy.responsetypes import responsetypes
 from scrapy.statscollectors import StatsCollector
 
-from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, Limit
+from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, AnyLimit
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.isolation.pool import NoParser, Quarantined
@@ -35,7 +35,7 @@ QUARANTINED: Final = "isolation/quarantined"
 """Counts the pages on which a process broke; with `/reason` behind it those that broke it so."""
 NO_PARSER: Final = "no_parser"
 """The reason with which a crawl ends whose pages nobody can read."""
-_LIMITS: Final = {"timeout": PARSE_TIME, "memory": PARSE_MEMORY, "SIGXCPU": PARSE_TIME}
+_LIMITS: Final[dict[str, AnyLimit]] = {"timeout": PARSE_TIME, "memory": PARSE_MEMORY, "SIGXCPU": PARSE_TIME}
 
 
 class PageReading:
@@ -92,10 +92,10 @@ class PageReading:
         """What `response` says. One that another middleware has changed since is read now."""
         if (ready := self._ready.get(response)) is not None:
             return ready
-        met: Counter[Limit] = Counter()
+        met: Counter[AnyLimit] = Counter()
         return Reading(self.read_page(response.url, response.body, pairs(response.headers), met=met), met)
 
-    def read_page(self, url: str, body: bytes, headers: Headers, *, met: Counter[Limit] | None = None) -> PageItem:
+    def read_page(self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None) -> PageItem:
         """As `sitecrawl.page.links.read_page`, at once and wherever pages are read."""
         if self._parsers is None or not body:
             return read_page(url, body, headers, options=self._options, met=met)

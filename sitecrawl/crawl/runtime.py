@@ -19,7 +19,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl.base import descriptors, limits
+from sitecrawl.base import declared, descriptors
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
@@ -89,8 +89,7 @@ def _access(crawler: Crawler, path: Path) -> Access:
         configuration.sheets(settings),
         path,
         crawler.stats,
-        all_cookies=settings.getbool("SITECRAWL_COOKIES"),
-        most_cookies=settings.getint(limits.COOKIES.setting, limits.COOKIES.default),
+        all_cookies=declared.COOKIES.read(settings),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl.base import declared
 from sitecrawl.base.cores import usable_cores
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
@@ -24,7 +25,7 @@ def process_name() -> str:
 
 def workers(settings: BaseSettings) -> tuple[int, bool]:
     """How many processes are to share the crawl, and whether that was left to us. Raises `OptionError`."""
-    given = str(settings.get("SITECRAWL_WORKERS", 1))
+    given = str(declared.WORKERS.read(settings))
     if given == "auto":
         return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
     if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= ClusterOptions.MOST_SHARDS:
@@ -40,45 +41,34 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     params = None if only_looks() else redis_of(settings)
     if params is None:
         return None
-    if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
-        raise OptionError(
-            "On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a worker pays the hosts that it has"
-        )
     if not seen(settings).has_set:
         raise OptionError(
             "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
             "leave out SITECRAWL_SEEN_EXACT=False and SITECRAWL_SEEN_BLOOM=md5"
         )
-    shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
-    if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
-        raise OptionError(
-            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
-        )
-    if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
-        raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
-    order_named(settings.get("SITECRAWL_ORDER"))
+    order_named(declared.ORDER.read(settings))
     return ClusterOptions(
         redis=params,
         crawl=shared_name(settings, spider),
         spider=spider,
-        shards=shards,
-        split=settings.get("SITECRAWL_CLUSTER_SPLIT"),
-        lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
-        order=settings.get("SITECRAWL_ORDER"),
-        unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
-        replicas=settings.getint("SITECRAWL_CLUSTER_REPLICAS"),
+        shards=declared.CLUSTER_SHARDS.read(settings),
+        split=declared.CLUSTER_SPLIT.read(settings),
+        lease_seconds=declared.LEASE_SECONDS.read(settings),
+        order=declared.ORDER.read(settings),
+        unsafe=declared.CLUSTER_UNSAFE.read(settings),
+        replicas=declared.CLUSTER_REPLICAS.read(settings),
         max_depth=settings.getint("DEPTH_LIMIT"),
         limits=crawl_limits(settings),
-        cache=settings.getint("SITECRAWL_SEEN_CACHE"),
+        cache=declared.SEEN_CACHE.read(settings),
         seeds_key=seeds_key(settings, spider),
-        watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
+        watch=declared.CLUSTER_WATCH.read(settings),
     )
 
 
 def crawl_limits(settings: BaseSettings) -> CrawlLimits:
     """Where a crawl by many workers ends."""
     return CrawlLimits(
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        max_pages=declared.MAX_PAGES.read(settings),
         timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
         itemcount=settings.getint("CLOSESPIDER_ITEMCOUNT"),
         pagecount=settings.getint("CLOSESPIDER_PAGECOUNT"),
@@ -90,7 +80,7 @@ def crawl_limits(settings: BaseSettings) -> CrawlLimits:
 
 def shared_name(settings: BaseSettings, spider: str) -> str:
     """What the crawl is called on Redis. Raises `OptionError`."""
-    name: str = settings.get("SITECRAWL_CLUSTER_CRAWL") or spider
+    name: str = declared.CLUSTER_CRAWL.read(settings) or spider
     if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
         raise OptionError(
             f"A crawl on Redis is named by up to {_LONGEST_NAME} characters without braces and spaces, and not "

@@ -17,7 +17,7 @@ from scrapy.exceptions import (
 
 from sitecrawl import http
 from sitecrawl.base import limits
-from sitecrawl.base.limits import Limit
+from sitecrawl.base.limits import AnyLimit
 
 
 class LimitExceeded(IgnoreRequest):
@@ -103,7 +103,7 @@ class TooSlow(LimitExceeded):
     """One that has begun and comes too slowly, and this was the last attempt."""
 
 
-BEYOND: Final[dict[Limit, type[Exception]]] = {
+BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
     limits.HEADERS: TooManyHeaders,
     limits.HEADER_SIZE: HeadersTooLarge,
     limits.CHUNKS: TooManyChunks,

@@ -36,7 +36,7 @@ from twisted.python.failure import Failure
 from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
@@ -84,10 +84,10 @@ class DownloadHandler(BaseDownloadHandler):
             raise OptionError(f"sitecrawl downloads on asyncio: set TWISTED_REACTOR to {reactor}")
         assert crawler.stats
         self._stats = crawler.stats
-        self._max_size = settings.getint(limits.BODY_SIZE.setting)
+        self._max_size = limits.BODY_SIZE.read(settings)
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
-        self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
+        self._timeout = limits.TOTAL_TIME.read(settings)
         self._retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)

@@ -21,7 +21,7 @@ from scrapy.responsetypes import responsetypes
 from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.extensions.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
@@ -54,9 +54,9 @@ class FtpDownloadHandler(FTPDownloadHandler):
         settings = crawler.settings
         assert crawler.stats
         self._stats = crawler.stats
-        self._max_size = settings.getint(limits.BODY_SIZE.setting)
-        self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
-        self._max_entries = max(1, (settings.getint(limits.FTP_ENTRIES.setting) or NO_LIMIT) - _NOT_LINKS)
+        self._max_size = limits.BODY_SIZE.read(settings)
+        self._timeout = limits.TOTAL_TIME.read(settings)
+        self._max_entries = max(1, (limits.FTP_ENTRIES.read_most(settings)) - _NOT_LINKS)
         self.passive_mode = settings.getbool("FTP_PASSIVE_MODE")  # on a command line it is a word
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)

@@ -8,32 +8,31 @@ crawl's time. What Scrapy makes of a response is such a cycle, so the collector 
 from __future__ import annotations
 
 import gc
+from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+
+_THRESHOLD: Final = 10_000
+"""Objects."""
 
 
 class Garbage:
-    """Extension. `SITECRAWL_GC_THRESHOLD` new objects start a collection; 0 leaves Python's own setting."""
+    """Extension. 10,000 new objects start a collection while a crawl runs."""
 
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
+    def __init__(self) -> None:
         self._before = gc.get_threshold()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Garbage:
-        threshold = crawler.settings.getint("SITECRAWL_GC_THRESHOLD")
-        if not threshold:
-            raise NotConfigured  # with a reason it would be a warning
-        extension = cls(threshold)
+        extension = cls()
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
 
     def spider_opened(self) -> None:
         self._before = gc.get_threshold()
-        gc.set_threshold(self._threshold, *self._before[1:])
+        gc.set_threshold(_THRESHOLD, *self._before[1:])
 
     def spider_closed(self) -> None:
         gc.set_threshold(*self._before)

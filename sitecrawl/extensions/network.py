@@ -19,7 +19,6 @@ from scrapy.settings import BaseSettings
 from sitecrawl import http
 from sitecrawl.base import descriptors, limits
 from sitecrawl.base.display import printable
-from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.configuration import verify_tls
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import PrivateAddress
@@ -48,18 +47,14 @@ def client_of(crawler: Crawler) -> http.Client:
 
 def _client(crawler: Crawler) -> http.Client:
     settings = crawler.settings
-    read_limits = http.ReadLimits(
-        settings.getint(limits.HEADERS.setting) or NO_LIMIT,
-        settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
-        settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
-    )
+    read_limits = http.ReadLimits(limits.HEADERS.value, limits.HEADER_SIZE.value, limits.CHUNKS.value)
     idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
     return http.Client(
         look_up,
         http.Tls(partial(tls_context, settings), verify_tls(settings), partial(_distrusted, crawler)),
         read_limits,
         max_idle=max(0, min(idle, MAX_IDLE)),
-        patience=min(settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT, PATIENCE),
+        patience=min(limits.IDLE_TIME.read_most(settings), PATIENCE),
         condemn=condemn,
     )
 
@@ -97,7 +92,7 @@ def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: h
 
 def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
     """Raises `PrivateAddress` if a request for `url`, which is on `host`, may not lead to `address`."""
-    if crawler.settings.getbool(limits.PRIVATE_ADDRESS.setting) or addresses.is_public(address):
+    if limits.PRIVATE_ADDRESS.read(crawler.settings) or addresses.is_public(address):
         return
     if is_public_name(host) or host not in Runtime.of(crawler).seed_hosts:
         raise PrivateAddress(url, address)

@@ -9,7 +9,6 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.python import to_unicode
 
 from sitecrawl.base import limits
-from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.http.robots_txt import RobotsTxt
 from sitecrawl.urls.url import target_of
@@ -30,8 +29,8 @@ class BoundedRobotParser(RobotParser):
         rules = RobotsTxt(
             robotstxt_body,
             robots_agent(settings),
-            max_rules=settings.getint(limits.ROBOTS_RULES.setting, limits.ROBOTS_RULES.default) or NO_LIMIT,
-            max_work=settings.getint(limits.ROBOTS_WORK.setting, limits.ROBOTS_WORK.default) or NO_LIMIT,
+            max_rules=limits.ROBOTS_RULES.value,
+            max_work=limits.ROBOTS_WORK.value,
         )
         return cls(rules, crawler)
 

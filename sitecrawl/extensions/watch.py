@@ -25,8 +25,7 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from sitecrawl.base import limits
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base import declared, limits
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
@@ -65,10 +64,10 @@ class Watch:
     def __init__(self, crawler: Crawler, looked: Callable[[float], None] = lambda _now: None) -> None:
         self._crawler = crawler
         self._looked = looked
-        self._max_idle = crawler.settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
-        self._min_rate = crawler.settings.getfloat(limits.RATE.setting)
-        self._puts_off = crawler.settings.getfloat("SITECRAWL_PUT_OFF"), self._min_rate
-        self._patience = crawler.settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
+        self._max_idle = limits.IDLE_TIME.read_most(crawler.settings)
+        self._min_rate = limits.RATE.read(crawler.settings)
+        self._puts_off = declared.PUT_OFF.read(crawler.settings), self._min_rate
+        self._patience = declared.SHUTDOWN_TIME.read(crawler.settings)
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
         self._running: set[Running] = set()

@@ -26,7 +26,8 @@ from typing import Any, Final, cast
 from urllib.request import Request as StandardRequest
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.base.limits import COOKIES, NO_LIMIT
+from sitecrawl.base.limits import COOKIES
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse, site_of, top_level_of
@@ -47,7 +48,7 @@ class BadCookies(CorruptFile):
 class CookieStore:
     """See the module. `most`: cookies of all sites, 0 for no limit."""
 
-    def __init__(self, most: int = COOKIES.default) -> None:
+    def __init__(self, most: int = COOKIES.value) -> None:
         self._most = most or NO_LIMIT
         self._jars: OrderedDict[str, http.cookiejar.CookieJar] = OrderedDict()
         """Cookie jars by site, the most recently used last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.base.limits import Limit
+from sitecrawl.base.limits import AnyLimit
 from sitecrawl.http.blame import Want
 
 
@@ -75,7 +75,7 @@ class BadResponse(HttpError):
 class OverLimit(HttpError):
     """A response that went beyond `limit`."""
 
-    def __init__(self, limit: Limit, message: str) -> None:
+    def __init__(self, limit: AnyLimit, message: str) -> None:
         super().__init__(message)
         self.limit = limit
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sitecrawl.base import limits
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.http.errors import BadResponse, OverLimit, Truncated
 
 Fields = list[tuple[bytes, bytes]]

@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.base.setting import NO_LIMIT
 
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _AGENT: Final = frozenset({"user-agent", "useragent", "user agent"})

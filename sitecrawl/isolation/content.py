@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sitecrawl.base.limits import Limit
+from sitecrawl.base.limits import AnyLimit
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions, read_page
@@ -14,5 +14,5 @@ from sitecrawl.page.links import PageOptions, read_page
 
 def read(url: str, body: bytes, headers: Headers, options: PageOptions) -> Reading:
     """The page that `body`, without content coding, is."""
-    met: Counter[Limit] = Counter()
+    met: Counter[AnyLimit] = Counter()
     return Reading(read_page(url, body, headers, options=options, met=met), met)

@@ -21,7 +21,7 @@ from sitecrawl.base.limits import (
     TREE_ELEMENTS,
     TREE_SIZE,
     URL_LENGTH,
-    Limit,
+    AnyLimit,
 )
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem
@@ -49,7 +49,7 @@ class Reading:
     """A page that was read, and the limits that it went beyond."""
 
     page: PageItem
-    met: Counter[Limit] = field(default_factory=Counter)
+    met: Counter[AnyLimit] = field(default_factory=Counter)
 
 
 def facts_of(reading: Reading) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _sample(value: object) -> bytes | None:
     return sample
 
 
-def _met(value: object) -> Counter[Limit]:
+def _met(value: object) -> Counter[AnyLimit]:
     if not isinstance(value, dict) or not value.keys() <= _MET.keys():
         raise BadAnswer("no counts of limits")
     return Counter({_MET[stat]: _number(times, 1 << 32) for stat, times in value.items()})

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.outputs import outputs
@@ -51,9 +52,9 @@ class Plan:
             "scope": self.scope.kind,
             "allow": allow,
             "deny": deny,
-            "max_pages": self.settings.getint("SITECRAWL_MAX_PAGES"),
+            "max_pages": declared.MAX_PAGES.read(self.settings),
             "max_depth": self.settings.getint("DEPTH_LIMIT"),
-            "order": self.settings.get("SITECRAWL_ORDER"),
+            "order": declared.ORDER.read(self.settings),
             "user_agent": self.settings.get("USER_AGENT"),
             "robots": self.settings.getbool("ROBOTSTXT_OBEY"),
             "delay": politeness.delay,
@@ -106,7 +107,7 @@ class Plan:
         }
 
     def _why_not(self, url: Url, sheet: Sheet) -> str:
-        if url.scheme == "ftp" and not self.settings.getbool("SITECRAWL_FTP"):
+        if url.scheme == "ftp" and not declared.FTP.read(self.settings):
             return "FTP is off"
         link = Link(url.href, url.host)
         if why := self.scope.why_not(link):

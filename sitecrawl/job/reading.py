@@ -15,6 +15,7 @@ from typing import Any, Final
 from scrapy.settings import Settings
 
 from sitecrawl.addon import check_settings
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.job.document import Document, read_document
@@ -55,7 +56,21 @@ class Job:
 @cache
 def job_schema() -> Mapping[str, Any]:
     """The whole schema, as it is published."""
-    return {**schema_in("sitecrawl.job", "job.schema.json"), "$defs": {"sheet": sheet_schema()}}
+    schema = schema_in("sitecrawl.job", "job.schema.json")
+    return {**schema, "properties": _with_declared(schema["properties"]), "$defs": {"sheet": sheet_schema()}}
+
+
+def _with_declared(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The same where a key that names a setting, and has no type of its own, has the one that is declared for it."""
+    found = {}
+    for key, schema in properties.items():
+        if "properties" in schema:
+            found[key] = {**schema, "properties": _with_declared(schema["properties"])}
+        elif "x-setting" in schema and not {"type", "enum"} & schema.keys():
+            found[key] = {**schema, **SETTINGS[schema["x-setting"]].schema()}
+        else:
+            found[key] = schema
+    return found
 
 
 def read_job(path: Path) -> Job:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE, Limit
+from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE, AnyLimit
 from sitecrawl.page.items import PageItem
 
 _MARKS: Final = (b"<", b"&", b"\n", b"\r")
@@ -56,7 +56,7 @@ def text_within(page: PageItem, budget: Budget = DEFAULT) -> str:
     return within(page.body, budget).decode(page.charset or "utf-8", "replace")
 
 
-def exceeded(body: bytes, budget: Budget = DEFAULT) -> Limit | None:
+def exceeded(body: bytes, budget: Budget = DEFAULT) -> AnyLimit | None:
     """The limit at which reading `body` ends; None where all of it is read."""
     read = len(within(body, budget))
     if read == len(body):

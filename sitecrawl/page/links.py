@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, Limit
+from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, AnyLimit
 from sitecrawl.compiled import native
 from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
@@ -63,13 +63,15 @@ class PageOptions:
 class PageReader(Protocol):
     """`read_page`, or what has it done elsewhere."""
 
-    def __call__(self, url: str, body: bytes, headers: Headers, *, met: Counter[Limit] | None = None) -> PageItem: ...
+    def __call__(
+        self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None
+    ) -> PageItem: ...
 
 
 class _Links:
     """Gathers the links of one page, one a target."""
 
-    def __init__(self, base: str, query_charset: str | None, options: PageOptions, met: Counter[Limit]) -> None:
+    def __init__(self, base: str, query_charset: str | None, options: PageOptions, met: Counter[AnyLimit]) -> None:
         self._query_charset = query_charset
         self._max_url_length = options.max_url_length
         self._schemes = CRAWLED if options.ftp else WEB
@@ -178,7 +180,7 @@ def read_page(
     *,
     options: PageOptions = PageOptions(),
     agent: str = AGENT,
-    met: Counter[Limit] | None = None,
+    met: Counter[AnyLimit] | None = None,
 ) -> PageItem:
     """What a response to a request for `url` says, read off its headers and its body.
 
@@ -247,7 +249,7 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
     return None
 
 
-def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> Elements:
+def _html_elements(page: PageItem, options: PageOptions, met: Counter[AnyLimit]) -> Elements:
     if not is_markup(page.content_type):
         return Elements([], cut=False, no_tree=None, text="")
     plain = page.content_type not in XML  # making HTML of XML takes as long as making lines of text does

@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 from selectolax import lexbor
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
+from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, AnyLimit
 from sitecrawl.compiled import native
 from sitecrawl.page import foreign
 from sitecrawl.page.foreign import ROOTS, Nesting
@@ -58,9 +58,9 @@ _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|
 class TreeOptions:
     """What a page may have at most to get a tree."""
 
-    max_size: int = TREE_SIZE.default
+    max_size: int = TREE_SIZE.value
     """UTF-8 bytes. 64 KiB: at most 16,000 attributes in one tag, 0.4 s. One real page in twenty is longer."""
-    max_elements: int = TREE_ELEMENTS.default
+    max_elements: int = TREE_ELEMENTS.value
     """Formatting elements times other tags: what making the former anew can make, at 370 bytes each."""
 
 
@@ -79,7 +79,7 @@ class Elements(NamedTuple):
     found: list[Element]
     cut: bool
     """Whether there were more."""
-    no_tree: Limit | None
+    no_tree: AnyLimit | None
     """Beyond which limit the page is, so that they were read off the text."""
     text: str
     """What a reader sees of the page, near enough for comparing; the markup as well where there is no tree."""
@@ -116,7 +116,7 @@ def _read_in_c(html: bytes, limit: int, options: TreeOptions) -> tuple[list[Elem
     return native.tree(html, isqrt(4 * options.max_elements), limit, Element, collapsed)
 
 
-def too_much(html: bytes, options: TreeOptions = DEFAULT) -> Limit | None:
+def too_much(html: bytes, options: TreeOptions = DEFAULT) -> AnyLimit | None:
     """The limit beyond which the tree of `html` could cost too much; None where it costs a bounded time."""
     if len(html) > options.max_size:
         return TREE_SIZE

@@ -349,7 +349,7 @@ class Browser:
                 self._processes = {process["id"]: process["type"] for process in found["processInfo"]}
                 for pid, kind in self._processes.items():
                     if kind == "renderer" and _memory(pid) > self._options.memory:
-                        logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.setting)
+                        logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.name)
                         self._stats.inc_value(limits.RENDER_MEMORY.stat)
                         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile, and others have not
                             os.kill(pid, signal.SIGKILL)

@@ -15,7 +15,8 @@ from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
-from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.base.limits import AnyLimit
+from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
@@ -95,7 +96,7 @@ class Courier:
         self._made = 0
         self._size = 0
         self._gate = asyncio.Semaphore(AT_ONCE)
-        self._told: set[Limit] = set()
+        self._told: set[AnyLimit] = set()
         self.exchanges: list[Exchange] = []
         """What came, in its order."""
         self.urls: set[str] = set()
@@ -152,7 +153,7 @@ class Courier:
         self.exchanges.append(exchange)
         return Answer(exchange.status, exchange.headers, exchange.body)
 
-    def _beyond(self, limit: Limit) -> Answer:
+    def _beyond(self, limit: AnyLimit) -> Answer:
         if limit not in self._told:
             self._told.add(limit)
             self._network.stats.inc_value(limit.stat)

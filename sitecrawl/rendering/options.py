@@ -9,10 +9,9 @@ from typing import Any, Final, Self
 
 from scrapy.settings import BaseSettings
 
-from sitecrawl.base import limits
+from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.base.limits import NO_LIMIT
 
 OFF: Final = "0"
 AUTO: Final = "auto"
@@ -45,16 +44,15 @@ class RenderOptions:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """With defaults for a project that has none of them."""
-        default = cls()
         return cls(
-            mode=str(settings.get("SITECRAWL_RENDER", default.mode)),
-            pages=settings.getint("SITECRAWL_RENDER_PAGES", default.pages),
-            wait=settings.getfloat("SITECRAWL_RENDER_WAIT", default.wait),
-            seconds=settings.getfloat(limits.RENDER_TIME.setting, default.seconds) or _NO_TIME_LIMIT,
-            requests=settings.getint(limits.RENDER_REQUESTS.setting, default.requests) or NO_LIMIT,
-            size=settings.getint(limits.RENDER_SIZE.setting, default.size) or NO_LIMIT,
-            memory=settings.getint(limits.RENDER_MEMORY.setting, default.memory) or NO_LIMIT,
-            screenshots=settings.getbool("SITECRAWL_SCREENSHOTS"),
+            mode=str(declared.RENDER.read(settings)),
+            pages=declared.RENDER_PAGES.read(settings),
+            wait=declared.RENDER_WAIT.read(settings),
+            seconds=limits.RENDER_TIME.read(settings) or _NO_TIME_LIMIT,
+            requests=limits.RENDER_REQUESTS.read_most(settings),
+            size=limits.RENDER_SIZE.read_most(settings),
+            memory=limits.RENDER_MEMORY.read_most(settings),
+            screenshots=declared.SCREENSHOTS.read(settings),
         )
 
 

@@ -50,7 +50,7 @@ class Renderer:
         self._handler = DownloadHandler(crawler)
         self._access = Runtime.of(crawler).access
         self.kept = Kept()
-        self._max_size = crawler.settings.getint(limits.DECODED_SIZE.setting) or limits.NO_LIMIT
+        self._max_size = limits.DECODED_SIZE.read_most(crawler.settings)
         self._network = Network(self._handler, allows, self.kept, self._shown, crawler.stats, options, self._max_size)
         self._watch = Watch(crawler)
         self._seats = asyncio.Semaphore(options.pages)

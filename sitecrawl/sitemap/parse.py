@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-from sitecrawl.base.limits import SCHEMES, Limit
+from sitecrawl.base.limits import SCHEMES, AnyLimit
 from sitecrawl.page import charset
 from sitecrawl.page.links import PageReader, read_page
 from sitecrawl.sitemap.dates import unix_time
@@ -253,7 +253,7 @@ def _read_html(
 ) -> Iterator[Entry]:
     if url is None:
         return
-    met: Counter[Limit] = Counter()
+    met: Counter[AnyLimit] = Counter()
     body = _whole(pieces, report).encode("utf-8", "replace")
     page = page_reader(url, body, [(b"content-type", b"text/html;charset=utf-8")], met=met)
     report.skipped += met[SCHEMES]

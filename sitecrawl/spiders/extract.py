@@ -12,8 +12,9 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
+from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME
 from sitecrawl.base.patterns import MatchTime
+from sitecrawl.base.setting import Limit
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.feeds import name_fields
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sitecrawl.rules import Extraction, Outcome, RuleSet
 
 
-_CUT_OFF: Final = {
+_CUT_OFF: Final[dict[Limit[Any], str]] = {
     EXTRACT_SIZE: "pages that were not searched, for their length",
     EXTRACT_TIME: "pages whose items are not all there, for the time they took",
     REGEX_TIME: "regular expressions that were stopped on a page, for the time they took",
@@ -57,9 +58,9 @@ class ExtractSpider(SiteSpider):
     def begin(self, rules: RuleSet) -> None:
         self.rules = rules
         settings = self.crawler.settings
-        self._max_size = settings.getint(EXTRACT_SIZE.setting, EXTRACT_SIZE.default) or NO_LIMIT
-        self._time = settings.getfloat(EXTRACT_TIME.setting, EXTRACT_TIME.default) or NO_LIMIT
-        self._regex_time = settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
+        self._max_size = EXTRACT_SIZE.read_most(settings)
+        self._time = EXTRACT_TIME.read_most(settings)
+        self._regex_time = REGEX_TIME.read(settings)
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
     def page(self, response: Response) -> PageItem:
@@ -119,7 +120,7 @@ class ExtractSpider(SiteSpider):
             label = ""
         for limit, what in _CUT_OFF.items():
             if number := stats.get(limit.stat):
-                yield label, f"{what}: {number:,} ({limit.setting})"
+                yield label, f"{what}: {number:,} ({limit.name})"
 
 
 def _with_media(columns: Sequence[str], settings: BaseSettings) -> Iterator[str]:

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
-from sitecrawl.base import plugins
+from sitecrawl.base import declared, plugins
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
@@ -93,7 +93,7 @@ class SiteSpider(Spider):
             given.pop("job", None)
         kwargs = with_job_file(crawler, kwargs)
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
-        if crawler.settings.getbool("SITECRAWL_FTP"):
+        if declared.FTP.read(crawler.settings):
             kwargs.setdefault("ftp", "1")
         _check_scheduler(crawler.settings)
         try:
@@ -122,7 +122,7 @@ class SiteSpider(Spider):
         spider.arguments, spider.given = arguments, given
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
-        seconds = crawler.settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
+        seconds = REGEX_TIME.read(crawler.settings)
         arguments.scope.limit_matches(seconds, spider.pattern_stopped)
         return spider
 
@@ -179,7 +179,7 @@ class SiteSpider(Spider):
         """Print the URLs that would be fetched, and on stderr how many there are."""
         from sitecrawl.crawl.dry_run import DryRun  # noqa: PLC0415 - what few crawls do
 
-        most = self.crawler.settings.getint("SITECRAWL_MAX_PAGES")
+        most = declared.MAX_PAGES.read(self.crawler.settings)
         told = self.arguments
         dry = DryRun(self.crawler, self, told.seeds, told.named, most, gathers=told.gathers)
         lines = await dry.run()
@@ -205,7 +205,7 @@ class SiteSpider(Spider):
             self.logger.warning(
                 "The regular expression %s takes longer than %s allows, for %s and perhaps others: they are not "
                 "followed. Write it so that it needs no backtracking",
-                pattern, REGEX_TIME.setting, shortened(url),
+                pattern, REGEX_TIME.name, shortened(url),
             )  # fmt: skip
 
     def admits(self, link: Link) -> bool:

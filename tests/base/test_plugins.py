@@ -19,7 +19,8 @@ def test_each_folder_has_one() -> None:
     """And it names settings of ours alone."""
     folders = {path.parent.name for path in (PROJECT / "sitecrawl" / "plugins").glob("*/__init__.py")}
     assert folders <= found().keys()
-    assert {name for one in folders for name in found()[one].settings if not name.startswith("SITECRAWL_")} == set()
+    names = {setting.name for one in folders for setting in found()[one].settings}
+    assert all(name.startswith("SITECRAWL_") for name in names)
 
 
 class TestWorking:

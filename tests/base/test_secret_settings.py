@@ -8,11 +8,10 @@ from pprint import pformat
 
 import pytest
 
-from sitecrawl.addon import SETTINGS
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.secret_settings import (
     HIDDEN_WORDS,
     NO_SECRETS,
-    SECRETS,
     hidden_options,
     is_secret,
     mask_logs,
@@ -43,7 +42,9 @@ def test_what_is_secret(name: str) -> None:
 
 def test_what_is_not() -> None:
     """Keys of Redis, switches, and all of our settings that are not declared to be secrets."""
-    assert {name for name in SETTINGS if is_secret(name)} == {name for name in SECRETS if name in SETTINGS}
+    assert {name for name in SETTINGS if is_secret(name)} == {
+        f"SITECRAWL_{name}" for name in ("DASHBOARD_TOKEN", "REMOTE_OPTIONS", "SHEETS", "WEBHOOKS")
+    }
     for name in (*NO_SECRETS, "COOKIES_ENABLED", "KEYWORDS", "MONKEY", "seeds", "AUTHOR", "DOWNLOAD_DELAY"):
         assert not is_secret(name)
     assert masked("-sDOWNLOAD_DELAY=1") == "-sDOWNLOAD_DELAY=1"

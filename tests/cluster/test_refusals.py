@@ -18,7 +18,6 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 from waiting import until
 
-from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster import join as join_module
 from sitecrawl.cluster.join import join
@@ -44,7 +43,7 @@ class TestSettings:
     )
     def test_a_wrong_one(self, name: str, value: str, why: str) -> None:
         """What Redis would take for something else is refused here."""
-        given = {**SETTINGS, "SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
+        given = {"SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
         with pytest.raises(OptionError, match=why):
             sharing.cluster(Settings(given), "generic")
 

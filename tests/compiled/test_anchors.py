@@ -16,7 +16,7 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.base.limits import Limit
+from sitecrawl.base.limits import AnyLimit
 from sitecrawl.compiled import Native
 from sitecrawl.page import links as module
 from sitecrawl.page.items import Link, PageItem
@@ -56,7 +56,7 @@ def native() -> Native:
 
 def said(native: Native | None, url: str, body: bytes, charset: bytes, options: PageOptions) -> tuple[Any, ...]:
     """All that is read off a page, and what was met."""
-    met: Counter[Limit] = Counter()
+    met: Counter[AnyLimit] = Counter()
     headers = [(b"Content-Type", b"text/html; charset=" + charset), (b"Link", b'</h>; rel="next"')]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "native", native)

@@ -301,7 +301,7 @@ class TestJobs:
         job = tmp_path / "nothing.toml"
         with LocalWeb({}) as one, LocalWeb({}, address="127.0.0.2") as other:
             seeds = json.dumps([f"{one.root}/", f"{other.root}/"])
-            job.write_text(f"[crawl]\nseeds = {seeds}\nworkers = 2\n[settings]\nSITECRAWL_NO_PAGE_CODE = 7\n")
+            job.write_text(f"[crawl]\nseeds = {seeds}\nworkers = 2\n[settings]\nSITECRAWL_EXIT_CODES = true\n")
             done = subprocess.run(
                 scrapy_command("crawl", "generic", "-a", f"job={job}", settings=QUICK),
                 cwd=tmp_path,
@@ -311,5 +311,5 @@ class TestJobs:
                 check=False,
             )
         assert "The crawl fetched no page" in done.stderr, done.stderr
-        assert done.returncode == 7
+        assert done.returncode == 4
         assert (tmp_path / "crawls" / "nothing" / "worker-2").is_dir()

@@ -566,7 +566,7 @@ class TestWithoutATerminal:
             settings: dict[str, Any] = {
                 "ROBOTSTXT_OBEY": False,
                 "SITECRAWL_FAILURE_DELAY": 0,
-                "SITECRAWL_NO_PAGE_CODE": 0,
+                "SITECRAWL_EXIT_CODES": False,
             }
             done = self.run(command(web, **settings), tmp_path)
         host = web.root.removeprefix("http://")

@@ -9,7 +9,7 @@ from crawling import scrapy
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl import settings as ours
-from sitecrawl.addon import SETTINGS
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses, not_loaded
 

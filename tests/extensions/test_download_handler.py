@@ -34,7 +34,7 @@ def crawl(seeds: str, jobdir: Path, **settings: object) -> tuple[dict[str, UrlSt
     words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "scope=any")
     common = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True}
     resolver = {"TWISTED_DNS_RESOLVER": "resolvers.Changing", "SITECRAWL_FAILURE_DELAY": 0.05}
-    common["SITECRAWL_NO_PAGE_CODE"] = 0
+    common["SITECRAWL_EXIT_CODES"] = False
     done = scrapy(*words, settings={**common, **resolver, **settings}, env=RESOLVERS)
     assert done.returncode == 0, done.stderr
     return states_of(jobdir), stats_of(done.stderr)

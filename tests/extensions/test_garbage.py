@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 
-import pytest
 from scrapy import Spider
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.extensions.garbage import Garbage
@@ -15,14 +13,8 @@ from sitecrawl.extensions.garbage import Garbage
 def test_it_runs_less_often_while_a_crawl_runs() -> None:
     """What was set before is set again afterwards."""
     before = gc.get_threshold()
-    extension = Garbage.from_crawler(get_crawler(Spider, {"SITECRAWL_GC_THRESHOLD": 12_345}))
+    extension = Garbage.from_crawler(get_crawler(Spider, {}))
     extension.spider_opened()
-    assert gc.get_threshold() == (12_345, *before[1:])
+    assert gc.get_threshold() == (10_000, *before[1:])
     extension.spider_closed()
     assert gc.get_threshold() == before
-
-
-def test_it_may_be_left_alone() -> None:
-    """0 says so."""
-    with pytest.raises(NotConfigured):
-        Garbage.from_crawler(get_crawler(Spider, {"SITECRAWL_GC_THRESHOLD": 0}))

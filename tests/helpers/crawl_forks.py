@@ -24,6 +24,7 @@ import ssl
 import sys
 import threading
 from contextlib import redirect_stdout, suppress
+from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from io import StringIO
@@ -109,9 +110,9 @@ def expect_little() -> None:
     """Bloom filters of crawls begin with room for few URLs: one for a million has megabytes, which are filled with
     zeros, written and synced. More URLs than that get a layer more.
     """
-    from sitecrawl.addon import SETTINGS
+    from sitecrawl.base.declared import SEEN_CAPACITY, declare
 
-    SETTINGS["SITECRAWL_SEEN_CAPACITY"] = 1_000
+    declare(replace(SEEN_CAPACITY, default=1_000))
 
 
 def copy_empty_databases(folder: Path) -> None:

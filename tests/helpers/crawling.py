@@ -106,7 +106,7 @@ def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.Completed
     """`scrapy crawl generic` without pauses; upper-case arguments are settings. That no page came is no
     failure unless a test says so.
     """
-    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_NO_PAGE_CODE": 0, "JOBDIR": jobdir}
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_EXIT_CODES": False, "JOBDIR": jobdir}
     settings |= {name: value for name, value in arguments.items() if name.isupper()}
     words = [part for name, value in arguments.items() if not name.isupper() for part in ("-a", f"{name}={value}")]
     return scrapy("crawl", "generic", "-a", f"seeds={seeds}", *words, settings=settings)

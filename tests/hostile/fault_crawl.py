@@ -98,7 +98,7 @@ class FaultyCrawl(FaultyWeb):
             "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 0,
             "SITECRAWL_ALLOW_PRIVATE": True,
             "SITECRAWL_DASHBOARD": False,
-            "SITECRAWL_NO_PAGE_CODE": 0,
+            "SITECRAWL_EXIT_CODES": False,
             "SITECRAWL_MAX_IDLE_TIME": 2,
             "CONCURRENT_REQUESTS": 8,
             "TWISTED_DNS_RESOLVER": "clocks.Jumping",

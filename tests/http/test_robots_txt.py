@@ -61,13 +61,13 @@ def test_what_a_file_of_rules_may_cost(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(robots_txt, "matches", counted)
     body = "\n".join(["User-agent: *", *(f"Disallow: {rule}" for rule in RULES[name])]).encode()
     rules = RobotsTxt(
-        body[: ROBOTS_SIZE.default], "sitecrawl", max_rules=ROBOTS_RULES.default, max_work=ROBOTS_WORK.default
+        body[: ROBOTS_SIZE.value], "sitecrawl", max_rules=ROBOTS_RULES.value, max_work=ROBOTS_WORK.value
     )
     assert rules.size < 5 << 20
     for target in ("/", "/b", LONG):
         steps = 0
         allowed = rules.allows(target)
-        assert steps <= ROBOTS_WORK.default
+        assert steps <= ROBOTS_WORK.value
         assert not allowed or not rules.is_too_much(target)
 
 

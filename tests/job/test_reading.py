@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
+from sitecrawl.addon import SCRAPY_DEFAULTS
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.job.reading import job_schema, read_job
@@ -240,7 +241,7 @@ class TestSchema:
     def test_settings_exist_with_the_same_defaults(self) -> None:
         """A default that the schema tells is that of the setting."""
         scrapys = {"DOWNLOAD_DELAY": 0, "DEPTH_LIMIT": 0, "FEEDS": [], "USER_AGENT": None}
-        known = {**SETTINGS, **SCRAPY_DEFAULTS, **scrapys}
+        known = {**{name: one.default for name, one in SETTINGS.items()}, **SCRAPY_DEFAULTS, **scrapys}
         for schema in self.keys().values():
             if name := schema.get("x-setting"):
                 default = known[name]

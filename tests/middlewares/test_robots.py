@@ -131,7 +131,7 @@ def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:
     [
         codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /secret".encode("utf-16-le"),
         codecs.BOM_UTF8 + b"User-agent: *\nDisallow: /secret",
-        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (ROBOTS_SIZE.default // 10) + b"Disallow: /\n",
+        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (ROBOTS_SIZE.value // 10) + b"Disallow: /\n",
         b"\xff\xfe\xff\x00\r\rUser-agent: *\rDisallow: /open\n" + bytes(range(256)),
     ],
     ids=["utf-16", "utf-8 with a mark", "more than 500 KiB", "junk"],

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from realweb import tool
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import LINKS, SCHEMES, TREE_SIZE, URL_LENGTH, Limit
+from sitecrawl.base.limits import LINKS, SCHEMES, TREE_SIZE, URL_LENGTH, AnyLimit
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.urls.url import parse
@@ -125,7 +125,7 @@ def test_no_links(html: str) -> None:
 
 def test_skipped() -> None:
     """Links that lead nowhere are counted, each target once."""
-    met = Counter[Limit]()
+    met = Counter[AnyLimit]()
     body = b"<a href=mailto:a@b.c><a href='/" + b"x" * 9000 + b"'><a href=mailto:a@b.c><a href=/y>"
     read_page(URL, body, [HTML], met=met)
     assert met == {SCHEMES: 1, URL_LENGTH: 1}
@@ -252,7 +252,7 @@ def test_encodings(body: bytes, headers: list[tuple[bytes, bytes]], expected: st
 def test_limits() -> None:
     """No more than `max_links` elements and `max_url_length` characters are taken, and it says so."""
     body = b"".join(b"<a href=/%d>" % number for number in range(100_000))
-    met = Counter[Limit]()
+    met = Counter[AnyLimit]()
     assert len(read_page(URL, body, [HTML], met=met).links) == 50_000
     assert met == {LINKS: 1, TREE_SIZE: 1}
     assert len(read_page(URL, body, [HTML], options=PageOptions(max_links=10)).links) == 10

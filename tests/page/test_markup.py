@@ -121,7 +121,7 @@ def test_tags_of_anything(parts: list[str]) -> None:
         b"<p>" + b"".join(b"<b id=%d>" % i for i in range(2000)) + b"<p>x" * 2000,
         b"<div>" * 100_000,
         b"<a " + b" ".join(b"a%d" % i for i in range(20_000)) + b">",
-        b"x" * (TREE_SIZE.default + 1),
+        b"x" * (TREE_SIZE.value + 1),
     ],
     ids=["formatting made anew", "open elements", "attributes", "long"],
 )

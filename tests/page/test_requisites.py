@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sitecrawl.base.limits import REQUISITES, TREE_SIZE, Limit
+from sitecrawl.base.limits import REQUISITES, TREE_SIZE, AnyLimit
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.markup import TreeOptions
@@ -21,7 +21,7 @@ WITHOUT_TREE = replace(WANTED, tree=TreeOptions(max_size=0))
 
 
 def read(
-    body: str, *headers: tuple[bytes, bytes], options: PageOptions = WANTED, met: Counter[Limit] | None = None
+    body: str, *headers: tuple[bytes, bytes], options: PageOptions = WANTED, met: Counter[AnyLimit] | None = None
 ) -> PageItem:
     return read_page(URL, body.encode(), headers or [HTML], options=options, met=met)
 
@@ -103,7 +103,7 @@ def test_one_a_target() -> None:
 def test_too_many(options: PageOptions) -> None:
     """So many and no more, which is counted; what may be made of others comes first."""
     html = "".join(f"<img src=/{n}>" for n in range(100)) + "<link rel=stylesheet href=/s><iframe src=/f></iframe>"
-    met: Counter[Limit] = Counter()
+    met: Counter[AnyLimit] = Counter()
     page = read(html, options=replace(options, max_requisites=60), met=met)
     assert parts(page)[:3] == [("stylesheet", "s"), ("iframe", "f"), ("img", "0")]
     assert len(page.requisites) == 60
@@ -112,7 +112,7 @@ def test_too_many(options: PageOptions) -> None:
 
 def test_a_hundred_thousand_images() -> None:
     """No more of them is kept than is wanted, and links do not suffer."""
-    met: Counter[Limit] = Counter()
+    met: Counter[AnyLimit] = Counter()
     page = read("".join(f"<img src=/{n}>" for n in range(100_000)) + "<a href=/p>", met=met)
     assert len(page.requisites) == WANTED.max_requisites
     assert [link.url for link in page.links] == ["http://a.b/p"]

@@ -21,9 +21,12 @@ from scrapy.commands.version import Command as ScrapyVersion
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl import compiled
-from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
+from sitecrawl.addon import SCRAPY_DEFAULTS
+from sitecrawl.base.declared import RETIRED, SETTINGS
 from sitecrawl.base.extras import DISTRIBUTION
+from sitecrawl.base.limits import LIMITS
 from sitecrawl.base.secret_settings import HIDDEN_WORDS
+from sitecrawl.base.setting import Limit
 from sitecrawl.crawldir import meta
 from sitecrawl.spiders.arguments import NAMES
 
@@ -36,8 +39,6 @@ COMMANDS = [
     path for path in SOURCES if path.parent.name == "commands" and "class Command(" in path.read_text("utf-8")
 ]
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-UNSET = {"SITECRAWL_DATABASE_URL": "", "SITECRAWL_DATABASE_TABLE": "pages"}
-"""Settings of a pipeline that is off by default: the add-on gives them no value."""
 VARIABLES = {compiled.PURE, HIDDEN_WORDS, "SITECRAWL_API_TOKEN"}
 """Of the environment, and no settings."""
 
@@ -60,14 +61,22 @@ def imported(path: Path) -> ModuleType:
 
 
 class TestSettings:
-    def test_every_name_in_the_source_is_documented(self) -> None:
-        """A setting that a user cannot look up does not exist for them."""
-        named = {name for path in SOURCES for name in re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b", path.read_text())}
-        assert named - VARIABLES <= rows("docs/settings.md").keys()
+    def test_every_name_in_the_source_is_declared(self) -> None:
+        """No code speaks of a setting that there is not."""
+        named = {
+            name for path in SOURCES for name in re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", path.read_text())
+        }
+        assert named - VARIABLES - RETIRED.keys() <= SETTINGS.keys()
+
+    def test_every_row_is_made_of_the_declaration(self) -> None:
+        """Each setting has its row, in some table, as `Setting.row` has it."""
+        lines = text("docs/settings.md").splitlines()
+        limits = [limit for limit in LIMITS if isinstance(limit, Limit) and limit.name not in SETTINGS]
+        assert [one.row() for one in (*SETTINGS.values(), *limits) if one.row() not in lines] == []
 
     def test_every_documented_name_exists(self) -> None:
         """A documented setting of ours has a default, one of Scrapy's is known to Scrapy."""
-        known = SETTINGS.keys() | UNSET.keys() | set(dir(default_settings)) | {"HTTPERROR_ALLOW_ALL"}
+        known = SETTINGS.keys() | set(dir(default_settings)) | {"HTTPERROR_ALLOW_ALL"}
         assert rows("docs/settings.md").keys() <= known
 
     def test_every_mentioned_name_exists(self) -> None:
@@ -75,12 +84,12 @@ class TestSettings:
         for path in DOCUMENTS:
             present = re.sub(r"^### Removed$.*?^##", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
             named = set(re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", present))
-            assert named <= SETTINGS.keys() | UNSET.keys() | VARIABLES, path
+            assert named <= SETTINGS.keys() | VARIABLES, path
 
     def test_default(self) -> None:
-        """The documented default is the one that the add-on gives."""
+        """The documented default of Scrapy's settings is the one that the add-on gives."""
         documented = rows("docs/settings.md")
-        for name, value in (SETTINGS | SCRAPY_DEFAULTS | UNSET).items():
+        for name, value in SCRAPY_DEFAULTS.items():
             assert ast.literal_eval(documented[name][1].strip("`")) == value, name
 
 

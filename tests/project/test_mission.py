@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sitecrawl.addon import SETTINGS
+from sitecrawl.base.declared import SETTINGS
 from sitecrawl.commands.crawl import Command  # noqa: F401 - what commands need is installed
 
 PROJECT = Path(__file__).parents[2]

@@ -24,7 +24,15 @@ from ports import held_port
 from waiting import FOREVER, until
 
 from sitecrawl.base import limits
-from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
+from sitecrawl.base.limits import (
+    EXTRACT_SIZE,
+    EXTRACT_TIME,
+    LIMITS,
+    REGEX_TIME,
+    SITEMAP_ENTRIES,
+    SITEMAP_SIZE,
+    AnyLimit,
+)
 from sitecrawl.frontier.record import UrlState
 
 GOOD = [f"/page-{number}" for number in range(30)]
@@ -255,9 +263,9 @@ def sitemap(entries: int) -> bytes:
     [(SITEMAP_ENTRIES, sitemap(100)), (SITEMAP_SIZE, gzip.compress(sitemap(20) + b" " * (10 << 20)))],
     ids=["entries", "size"],
 )
-def test_a_sitemap_without_end(limit: Limit, body: bytes, tmp_path: Path) -> None:
+def test_a_sitemap_without_end(limit: AnyLimit, body: bytes, tmp_path: Path) -> None:
     """Its first part is used, and the rest is not read."""
-    small = {SITEMAP_ENTRIES.setting: 20, SITEMAP_SIZE.setting: 100_000, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    small = {SITEMAP_ENTRIES.name: 20, SITEMAP_SIZE.name: 100_000, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
     pages: dict[str, Page] = {"/": linked("/"), "/sitemap.xml": Answer(body, 200, {"Content-Type": "text/xml"})}
     with LocalWeb(lambda path, host: pages.get(path, "entry" if "/entry" in path else None)) as web:
         done = generic(web.root, tmp_path / "job", sitemaps=f"{web.root}/sitemap.xml", **small)
@@ -272,11 +280,11 @@ def test_a_sitemap_without_end(limit: Limit, body: bytes, tmp_path: Path) -> Non
 
 def test_too_many_rules_of_a_robots_txt(tmp_path: Path) -> None:
     """Those beyond the limit are left out, and what takes too long to compare is not asked for; both are counted."""
-    rules = "User-agent: *\n" + "".join(f"Disallow: /*{n}*x\n" for n in range(10))
+    rules = "User-agent: *\n" + "".join(f"Disallow: /*{n}*x\n" for n in range(20_001))
     pages: dict[str, Page] = {"/": linked("/page"), "/page": "a page", "/robots.txt": rules}
-    small = {limits.ROBOTS_RULES.setting: 5, limits.ROBOTS_WORK.setting: 1, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    told = {"STATS_DUMP": True, "LOG_LEVEL": "INFO"}
     with LocalWeb(pages) as web:
-        done = generic(web.root, tmp_path / "job", **small)
+        done = generic(web.root, tmp_path / "job", **told)
         assert not web.paths()  # of pages
     stats = stats_of(done.stderr)
     assert stats[limits.ROBOTS_RULES.stat] == 1

@@ -46,7 +46,7 @@ COLUMNS = (
 def crawled(web: LocalWeb, jobdir: Path, spider: str = "generic", **settings: object) -> str:
     """The log of a crawl of `web`."""
     given = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True, **settings}
-    given.setdefault("SITECRAWL_NO_PAGE_CODE", 0)
+    given.setdefault("SITECRAWL_EXIT_CODES", False)
     code, log = run("crawl", spider, "-a", f"seeds={web.root}", settings=given)
     assert code == 0, log
     assert "Traceback" not in log

@@ -126,7 +126,7 @@ def test_no_page(tmp_path: Path) -> None:
         "redirects out of scope": {"/": elsewhere},
         "no proper HTTP": {"/": Answer(raw=b"SSH-2.0-OpenSSH\r\n\r\n")},
     }
-    settings = {**TOLD, "SITECRAWL_FAILURE_DELAY": 0.01, "DOWNLOAD_MAXSIZE": 100_000, "SITECRAWL_NO_PAGE_CODE": 4}
+    settings = {**TOLD, "SITECRAWL_FAILURE_DELAY": 0.01, "DOWNLOAD_MAXSIZE": 100_000, "SITECRAWL_EXIT_CODES": True}
     with ExitStack() as stack:
         hosts = {why: stack.enter_context(LocalWeb(pages)).root for why, pages in webs.items()}
         done = crawl(" ".join(hosts.values()), tmp_path / "job", deny="/out$", **settings)
@@ -155,7 +155,7 @@ def test_one_page_is_enough(tmp_path: Path) -> None:
     """
     with LocalWeb({"/": "a page"}) as web, LocalWeb({}) as empty:
         both = f"{web.root} {empty.root}"
-        done, again = (crawl(both, tmp_path / "job", SITECRAWL_NO_PAGE_CODE=4) for _ in range(2))
+        done, again = (crawl(both, tmp_path / "job", SITECRAWL_EXIT_CODES=True) for _ in range(2))
         none = crawl(empty.root, tmp_path / "none")
     assert done.returncode == again.returncode == none.returncode == 0
     assert first_line(done) == "The crawl finished: nothing is left to fetch."

@@ -34,7 +34,7 @@ def crawled(
         "crawl", spider, "-a", f"{seed}={web.root}/", *words, "-O", f"{tmp_path}/{elements}.jsonl",
         settings={
             "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
-            READ_ELEMENTS.setting: elements, READ_SIZE.setting: 4000, "JOBDIR": tmp_path / f"job-{elements}",
+            READ_ELEMENTS.name: elements, READ_SIZE.name: 4000, "JOBDIR": tmp_path / f"job-{elements}",
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

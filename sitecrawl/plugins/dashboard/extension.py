@@ -13,15 +13,17 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.line import say
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
 from sitecrawl.plugins.dashboard.fetches import LastFetches
-from sitecrawl.plugins.dashboard.guard import LOOPBACK, Guard, address_of, port_of, token_of
+from sitecrawl.plugins.dashboard.guard import Guard, address_of, port_of, token_of
 from sitecrawl.plugins.dashboard.listening import Server
 from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
@@ -78,15 +80,15 @@ class Dashboard:
         settings = crawler.settings
         if not has_our_scheduler(settings):
             raise NotConfigured  # with a reason, it would be a warning
-        serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
+        serves = DASHBOARD.read(settings)
         token = configuration.secret(settings, "SITECRAWL_DASHBOARD_TOKEN")
         dashboard = cls(
             crawler,
-            address=address_of(settings.get("SITECRAWL_DASHBOARD_ADDRESS", LOOPBACK), token),
-            port=port_of(settings.getint("SITECRAWL_DASHBOARD_PORT")) if serves else None,
+            address=address_of(DASHBOARD_ADDRESS.read(settings), token),
+            port=port_of(DASHBOARD_PORT.read(settings)) if serves else None,
             token=token_of(token),
             has_own_token=not token,
-            announces=settings.getbool("SITECRAWL_SUMMARY", default=True),
+            announces=declared.SUMMARY.read(settings),
         )
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)

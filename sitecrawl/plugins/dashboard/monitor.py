@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.runtime import Runtime
@@ -116,7 +117,7 @@ class Monitor(Participant, ABC):
             "directory": str(self._runtime.path),
             "resumed": self._runtime.directory.resumed,
             "ending": self.ending,
-            "order": self._runtime.crawler.settings.get("SITECRAWL_ORDER", ""),
+            "order": declared.ORDER.read(self._runtime.crawler.settings),
         }
 
 

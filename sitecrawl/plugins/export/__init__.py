@@ -1,9 +1,22 @@
 """What a crawl has stored, in the forms that others take: tables, a link graph, an archive in one file."""
 
+from typing import Any, Final
+
 from sitecrawl.base.plugins import Plugin
+from sitecrawl.base.setting import Setting
+
+# fmt: off
+USE: Final = Setting("SITECRAWL_USE", "", "name",
+    "What the pages are for; exports leave out [what refuses that](rights.md#to-obey-them).",
+    choices=("", "search", "ai-use", "train-ai", "tdm"))
+EXPORTS: Final[Setting[list[Any]]] = Setting("SITECRAWL_EXPORTS", [], "names of files",
+    "What is [written when the crawl has ended](export.md#at-the-end-of-a-crawl): pages, links, all of it.")
+SEARCH_INDEX: Final = Setting("SITECRAWL_SEARCH_INDEX", False, "yes or no",
+    "At its end, the crawl adds its new pages to the [search index](export.md#search).")
+# fmt: on
 
 PLUGIN = Plugin(
-    settings={"SITECRAWL_EXPORTS": [], "SITECRAWL_SEARCH_INDEX": False, "SITECRAWL_USE": ""},
+    settings=(USE, EXPORTS, SEARCH_INDEX),
     wanted_by=("SITECRAWL_SEARCH_INDEX", "SITECRAWL_USE"),
     components={
         "EXTENSIONS": {

@@ -4,10 +4,18 @@
 writes HTML. The file has no script and asks for nothing, and forbids its reader's browser both.
 """
 
+from typing import Final
+
 from sitecrawl.base.plugins import Plugin
+from sitecrawl.base.setting import Setting
+
+# fmt: off
+REPORT: Final = Setting("SITECRAWL_REPORT", "", "name of a file",
+    "The same for the [report](commands.md#scrapy-report).")
+# fmt: on
 
 PLUGIN = Plugin(
-    settings={"SITECRAWL_REPORT": ""},
+    settings=(REPORT,),
     outputs={"SITECRAWL_REPORT": "sitecrawl.plugins.report.commands.report.report_to"},
     commands={"report": "sitecrawl.plugins.report.commands.report.Command"},
     needs=("why",),

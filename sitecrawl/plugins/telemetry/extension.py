@@ -21,6 +21,7 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.plugins.dashboard.extension import Dashboard
+from sitecrawl.plugins.telemetry import OTEL
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
@@ -46,7 +47,7 @@ class Telemetry:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Telemetry:
         settings = crawler.settings
-        if not settings.getbool("SITECRAWL_OTEL") or directories.only_looks():
+        if not OTEL.read(settings) or directories.only_looks():
             raise NotConfigured
         if not has_our_scheduler(settings):
             raise NotConfigured("SITECRAWL_OTEL needs sitecrawl's SCHEDULER")

@@ -35,6 +35,7 @@ from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.extensions.network import tls_context
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import Tls, Verify
+from sitecrawl.plugins.webhooks import ERROR_THRESHOLD, HEARTBEAT, STALL, WEBHOOKS
 from sitecrawl.plugins.webhooks.alarms import ErrorAlarm, StallAlarm
 from sitecrawl.plugins.webhooks.courier import Courier
 from sitecrawl.plugins.webhooks.figures import figures_of
@@ -80,9 +81,7 @@ class Webhooks:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Webhooks:
         settings = crawler.settings
-        hooks = read_hooks(
-            settings.get("SITECRAWL_WEBHOOKS"), partial(configuration.revealed, name="SITECRAWL_WEBHOOKS")
-        )
+        hooks = read_hooks(settings.get(WEBHOOKS.name), partial(configuration.revealed, name="SITECRAWL_WEBHOOKS"))
         if not hooks or directories.only_looks():
             raise NotConfigured
         if not has_our_scheduler(settings):
@@ -225,12 +224,10 @@ def _previous(runtime: Runtime) -> str:
 
 
 def _options(settings: BaseSettings) -> AlarmOptions:
-    default = AlarmOptions()
     return AlarmOptions(
-        stall=settings.getfloat("SITECRAWL_STALL", default.stall),
-        threshold=settings.getfloat("SITECRAWL_ERROR_THRESHOLD", default.threshold),
-        window=settings.getfloat("SITECRAWL_ERROR_WINDOW", default.window),
-        heartbeat=settings.getfloat("SITECRAWL_HEARTBEAT", default.heartbeat),
+        stall=STALL.read(settings),
+        threshold=ERROR_THRESHOLD.read(settings),
+        heartbeat=HEARTBEAT.read(settings),
     )
 
 
@@ -238,5 +235,5 @@ def _client(settings: BaseSettings) -> http.Client:
     """One of their own: whom a webhook tells may be anywhere, has to be who it says, and says nothing of the web's
     being there. No connection is kept for the next time.
     """
-    read_limits = http.ReadLimits(limits.HEADERS.default, limits.HEADER_SIZE.default, limits.CHUNKS.default)
+    read_limits = http.ReadLimits(limits.HEADERS.value, limits.HEADER_SIZE.value, limits.CHUNKS.value)
     return http.Client(look_up, Tls(partial(tls_context, settings), Verify.REQUIRE), read_limits, max_idle=0)

@@ -1,0 +1,204 @@
+"""Every setting of ours that is no limit, in the order of docs/settings.md."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sitecrawl.base import limits
+from sitecrawl.base.setting import Setting
+
+# fmt: off
+
+# What is fetched, and in which order
+PRESET: Final = Setting("SITECRAWL_PRESET", "sites", "name",
+    "`sites`: the defaults on this page. `scrapy`: [Scrapy's pace](writing-spiders.md#scrapys-pace).",
+    choices=("sites", "scrapy"))
+MAX_PAGES: Final = Setting("SITECRAWL_MAX_PAGES", 0, "URLs",
+    "Stop when this many URLs have been fetched, over all runs of the crawl; 0: no limit.")
+SHEETS: Final[Setting[list[Any]]] = Setting("SITECRAWL_SHEETS", [], "list",
+    "[Other settings for some hosts](sheets.md): mappings with `hosts` and options; JSON on the command line.",
+    is_secret=True)
+COOKIES: Final = Setting("SITECRAWL_COOKIES", False, "yes or no",
+    "Keep the [cookies](login.md#cookies) of all hosts, not only of those whose sheet or login asks for it.")
+ORDER: Final = Setting("SITECRAWL_ORDER", "aopic", "name",
+    "Which URL is next: by importance, by the spider's own score, level by level, or the newest.",
+    choices=("aopic", "aopic-published", "best", "bfs", "dfs"))
+LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
+    "Which of a page's links goes first, if the order leaves it open; `auto`: the usual one for the order.",
+    choices=("auto", "first", "last"))
+HOLD_TRAPS: Final = Setting("SITECRAWL_HOLD_TRAPS", True, "yes or no",
+    "Under `aopic`, hold back what grows like a bot trap.")
+LEARN_RULES: Final = Setting("SITECRAWL_LEARN_RULES", True, "yes or no",
+    "Under `aopic`, learn which [parts of a host's URLs do not change the page](design/dust.md).")
+REQUISITES: Final = Setting("SITECRAWL_REQUISITES", False, "yes or no",
+    "Find [what pages are made of](requisites.md), and let site spiders fetch it.")
+FTP: Final = Setting("SITECRAWL_FTP", False, "yes or no",
+    "Accept seeds on FTP servers, and follow links to them ([FTP](ftp.md)).")
+RENDER: Final = Setting("SITECRAWL_RENDER", "0", "name",
+    "`1`: open every page in a browser; `auto`: only where that helps ([rendering](rendering.md)).",
+    choices=("0", "1", "auto"))
+RENDER_PAGES: Final = Setting("SITECRAWL_RENDER_PAGES", 2, "pages",
+    "How many are rendered at once. Each needs a process of 100 MB or more.", least=1)
+RENDER_WAIT: Final = Setting("SITECRAWL_RENDER_WAIT", 5.0, "seconds",
+    "How long a page may take to load, and then again to stop asking for things.")
+SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
+    "Keep a picture of each rendered page, 10 to 100 kB.")
+CONTACT: Final = Setting("SITECRAWL_CONTACT", "", "text",
+    "A URL or e-mail address of the crawl's owner, for the User-Agent and the WARC files.")
+PLUGINS_OFF: Final[Setting[list[Any]]] = Setting("SITECRAWL_PLUGINS_OFF", [], "names",
+    "[Plug-ins](plugins.md) that the crawl goes without.")
+
+# Politeness
+DELAY_FACTOR: Final = Setting("SITECRAWL_DELAY_FACTOR", 10.0, "times",
+    "After a download that took t seconds, the host rests for t times this factor; 0: no rest.")
+MAX_DELAY: Final = Setting("SITECRAWL_MAX_DELAY", 60.0, "seconds",
+    "The longest pause that `SITECRAWL_DELAY_FACTOR` and failures can lead to.")
+CONCURRENT_REQUESTS_PER_IP: Final = Setting("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", 8, "requests",
+    "Requests under way to one IP address, over all its hosts; 0: no limit.")
+PUT_OFF: Final = Setting("SITECRAWL_PUT_OFF", 5.0, "times",
+    "A URL that takes so many times the host's usual time is [put off](limits.md#notes-on-single-limits); 0: never.")
+REFUSALS: Final = Setting("SITECRAWL_REFUSALS", True, "yes or no",
+    "Recognise [sites that say no](refused.md), count and report them. Costs 13 µs a page.")
+VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
+    "Hosts whose [certificates do not hold](faults.md#certificates): take their pages and say so, "
+    "refuse, or do not check.", choices=("off", "require", "warn"))
+FAILURE_DELAY: Final = Setting("SITECRAWL_FAILURE_DELAY", 1.0, "seconds",
+    "Pause of a host after a failed download, a 429, a 503 or a challenge; doubled by each further one.")
+MAX_HOST_FAILURES: Final = Setting("SITECRAWL_MAX_HOST_FAILURES", 10, "failures",
+    "After this many in a row a host is given up, or after three if it has never answered; 0: never.")
+REVIVAL_DELAY: Final = Setting("SITECRAWL_REVIVAL_DELAY", 3600.0, "seconds",
+    "A host that used to answer and was given up is asked again after this time.")
+MAX_WANT_TIME: Final = Setting("SITECRAWL_MAX_WANT_TIME", 600.0, "seconds",
+    "How long the crawl pauses if this machine [lacks something](faults.md#what-this-machine-lacks); 0: for ever.")
+
+# The seen set
+SEEN_BLOOM: Final = Setting("SITECRAWL_SEEN_BLOOM", "pybloom-live", "name",
+    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto`, `md5` or `md5:N`.")
+SEEN_CAPACITY: Final = Setting("SITECRAWL_SEEN_CAPACITY", 1_000_000, "URLs",
+    "Size of the filter's first layer; it grows by itself. Two to five bytes of memory a URL.")
+SEEN_ERROR_RATE: Final = Setting("SITECRAWL_SEEN_ERROR_RATE", 0.01, "share",
+    "How often the filter may take a new URL for a known one.")
+SEEN_CACHE: Final = Setting("SITECRAWL_SEEN_CACHE", 65_536, "URLs",
+    "Popular URLs that are recognised without asking the filter. About 260 bytes of memory each.")
+SEEN_CACHE_POLICY: Final = Setting("SITECRAWL_SEEN_CACHE_POLICY", "clock", "name",
+    "What this cache forgets first: what was not asked for lately, or for longest; anything; nothing.",
+    choices=("clock", "lru", "random", "static"))
+SEEN_STATIC_FROM: Final = Setting("SITECRAWL_SEEN_STATIC_FROM", "", "a directory",
+    "That of an earlier crawl, whose most important URLs the cache has places for; it is `static` then.")
+SEEN_EXACT: Final = Setting("SITECRAWL_SEEN_EXACT", True, "yes or no",
+    "Ask the exact set on disk when the filter says yes. `False`: faster, and some pages are lost.")
+
+# Many workers
+WORKERS: Final = Setting("SITECRAWL_WORKERS", "1", "processes",
+    "How many share the crawl [on this machine](scaling.md#on-one-machine), 1 to 1024; `auto`: one a core.")
+CLUSTER: Final = Setting("SITECRAWL_CLUSTER", "", "URL",
+    "The Redis that workers share, [as it is named](scaling.md#how-it-is-named); `True`: that of `REDIS_URL`.")
+CLUSTER_CRAWL: Final = Setting("SITECRAWL_CLUSTER_CRAWL", "", "name",
+    "Workers with the same name work on the same crawl. Empty: the spider's name.")
+CLUSTER_REPLICAS: Final = Setting("SITECRAWL_CLUSTER_REPLICAS", 0, "replicas",
+    "How many of Redis' replicas must have what a worker writes, so that it survives [a "
+    "failover](scaling.md#sentinels).")
+CLUSTER_SHARDS: Final = Setting("SITECRAWL_CLUSTER_SHARDS", 16, "partitions",
+    "Into how many parts the sites are divided, 1 to 1024; fixed when the crawl begins.", least=1, most=1024)
+CLUSTER_SPLIT: Final = Setting("SITECRAWL_CLUSTER_SPLIT", "site", "name",
+    "What decides the part of a host: its registrable domain, or its top-level domain.", choices=("site", "tld"))
+LEASE_SECONDS: Final = Setting("SITECRAWL_LEASE_SECONDS", 30.0, "seconds",
+    "When a worker has been silent for this long, others take over what it had.", least=1)
+CLUSTER_UNSAFE: Final = Setting("SITECRAWL_CLUSTER_UNSAFE", False, "yes or no",
+    "Accept a Redis that may lose parts of the crawl: without an append-only file, or with eviction.")
+CLUSTER_WATCH: Final = Setting("SITECRAWL_CLUSTER_WATCH", False, "yes or no",
+    "Keep running when nothing is left, and wait for seeds that are pushed later.")
+
+# Sitemaps
+SITEMAP_BUDGET: Final = Setting("SITECRAWL_SITEMAP_BUDGET", 500.0, "requests a day",
+    "For all sitemaps of a site, conditional requests included.")
+SITEMAP_MIN_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MIN_INTERVAL", 600.0, "seconds",
+    "Between two visits of a sitemap, at least.")
+SITEMAP_MAX_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MAX_INTERVAL", 2_592_000.0, "seconds",
+    "Between two visits of a sitemap, at most.")
+
+# Continuous crawling
+RECRAWL_BUDGET: Final = Setting("SITECRAWL_RECRAWL_BUDGET", 10_000.0, "requests a day",
+    "For fetching pages again, over all hosts, conditional requests included.")
+RECRAWL_MIN_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MIN_INTERVAL", 3600.0, "seconds",
+    "Between two fetches of a page, at least.")
+RECRAWL_MAX_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MAX_INTERVAL", 2_592_000.0, "seconds",
+    "Between two fetches of a page, at most.")
+
+# The page store
+DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
+    "A page with exactly the body of another: stored as a reference, not followed besides, or stored in full.",
+    choices=("revisit", "skip-links", "keep"))
+WARC_SIZE: Final = Setting("SITECRAWL_WARC_SIZE", 1_000_000_000, "bytes",
+    "When a WARC file has reached this size, the next record begins a new file.")
+WARC_MASKED: Final = Setting(
+    "SITECRAWL_WARC_MASKED", ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token"], "names",
+    "Headers of requests whose values are stored as `(masked)`; an empty list keeps all.")
+REMOTE: Final = Setting("SITECRAWL_REMOTE", "", "URL",
+    "A [store elsewhere](remote.md) that gets each WARC file when it is closed, and the page index at the end.")
+REMOTE_OPTIONS: Final[Setting[dict[str, Any]]] = Setting("SITECRAWL_REMOTE_OPTIONS", {}, "mapping",
+    "What [fsspec's file system](https://filesystem-spec.readthedocs.io/) for that store takes.", is_secret=True)
+REMOTE_WAIT: Final = Setting("SITECRAWL_REMOTE_WAIT", 300.0, "seconds",
+    "How long a crawl waits at its end for files that are not yet sent; the next run sends the rest.")
+DEDUPE_FROM: Final[Setting[list[Any]]] = Setting("SITECRAWL_DEDUPE_FROM", [], "directories",
+    "Earlier crawls whose bodies are [not stored again](page-store.md#bodies-of-earlier-crawls).")
+DATABASE_URL: Final = Setting("SITECRAWL_DATABASE_URL", "", "URL",
+    "Where `pipelines.DatabasePipeline` writes, as a URL of SQLAlchemy ([the page store](page-store.md)).")
+DATABASE_TABLE: Final = Setting("SITECRAWL_DATABASE_TABLE", "pages", "name",
+    "Its table.")
+REDIS_PAGES_KEY: Final = Setting("SITECRAWL_REDIS_PAGES_KEY", "%(spider)s:pages", "key",
+    "The list on Redis into which `pipelines.RedisPipeline` puts pages.")
+ITEMS_TABLE: Final = Setting("SITECRAWL_ITEMS_TABLE", "items", "name",
+    "The table of `pipelines.ItemsPipeline`: the items that spiders extract.")
+ITEMS_COLUMNS: Final = Setting("SITECRAWL_ITEMS_COLUMNS", False, "yes or no",
+    "Each field of an item is a [column of that table](page-store.md#items-as-columns); otherwise one has all.")
+
+# What a person sees
+LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
+    "The log is JSON lines with `time`, `level`, `logger`, `message` and `exception`.")
+PROGRESS: Final = Setting("SITECRAWL_PROGRESS", "auto", "auto, True or False",
+    "The live line. `auto`: if stderr is a terminal.", choices=("auto", "True", "False", "true", "false", "1", "0"))
+PARSE_PROCESSES: Final = Setting("SITECRAWL_PARSE_PROCESSES", 0, "processes",
+    "Read pages in this many [processes that can do nothing else](isolation.md). About 1 ms of CPU a page.")
+SHUTDOWN_TIME: Final = Setting("SITECRAWL_SHUTDOWN_TIME", 5.0, "seconds",
+    "How long downloads under way may still take when the crawl is stopped.")
+EXIT_CODES: Final = Setting("SITECRAWL_EXIT_CODES", True, "yes or no",
+    "Exit with 4 if [no page was fetched](faults.md#no-page), and with 5 if [only held-back URLs are "
+    "left](commands.md#how-it-ended).")
+SUMMARY: Final = Setting("SITECRAWL_SUMMARY", True, "yes or no",
+    "Print a summary on stderr at the end, and at the start what the URL-seen test consists of.")
+SUMMARY_SEEN: Final = Setting("SITECRAWL_SUMMARY_SEEN", False, "yes or no",
+    "Say in the summary what each tier of the [URL-seen test](design/seen.md#what-a-crawls-test-does) answered.")
+
+# fmt: on
+
+SETTINGS: Final[dict[str, Setting[Any]]] = {
+    setting.name: setting
+    for setting in [*globals().values(), *reversed(limits.LIMITS)]  # of two with a name the first
+    if isinstance(setting, Setting) and setting.name.startswith("SITECRAWL_")
+}
+"""Ours by name, with the limits; and those of plug-ins, when `declare` has them."""
+
+
+def declare(*settings: Setting[Any]) -> None:
+    """Add the settings of a plug-in."""
+    SETTINGS.update((setting.name, setting) for setting in settings)
+
+
+RETIRED: Final = {
+    "SITECRAWL_LAMBDA_POLICY": "it is hosts, and with order=aopic-published pages",
+    "SITECRAWL_GC_THRESHOLD": "it is 10,000 objects",
+    "SITECRAWL_ERROR_WINDOW": "it is 300 seconds",
+    "SITECRAWL_SITEMAP_PRICE": "it is 3,600 seconds",
+    "SITECRAWL_NO_PAGE_CODE": "it is 4, and with SITECRAWL_EXIT_CODES=False 0",
+    "SITECRAWL_HELD_BACK_CODE": "it is 5, and with SITECRAWL_EXIT_CODES=False 0",
+    **dict.fromkeys(
+        (
+            "SITECRAWL_MAX_CHUNKS", "SITECRAWL_MAX_COOKIES", "SITECRAWL_MAX_HEADERS", "SITECRAWL_MAX_HEADER_SIZE",
+            "SITECRAWL_MAX_ROBOTS_RULES", "SITECRAWL_MAX_ROBOTS_SIZE", "SITECRAWL_MAX_ROBOTS_WORK",
+            "SITECRAWL_MAX_TREE_ELEMENTS", "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_SCHEMES",
+        ),
+        "docs/limits.md has the value",
+    ),
+}  # fmt: skip
+"""What was a setting once, and what is instead."""
