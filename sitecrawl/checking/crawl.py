@@ -21,7 +21,6 @@ from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.numbers import load_counts
 from sitecrawl.checking.pages import Known, mend_pages
-from sitecrawl.checking.places import check_places, finish_exchange, put_back
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
@@ -87,7 +86,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
     """
     result = CheckResult(directory)
     with _alone(directory):
-        result.problems += [*check_places(directory), *check_session(directory)]
+        result.problems += check_session(directory)
         manifest = _manifest(directory, result)
         path = directory / "db"
         if damage := is_readable(path):
@@ -198,7 +197,6 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
     """
     with file_errors(directory):
         finish_move(directory)
-        finish_exchange(directory)
     before = after = check(directory)
     for _ in range(_ROUNDS):
         if all(not problem.repairable for problem in after.problems):
@@ -217,7 +215,6 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
 
 
 def _mend(directory: Path, result: CheckResult) -> None:
-    put_back(directory)
     mend_session(directory)
     if is_readable(directory / "db"):
         damaged = salvage(directory)

@@ -30,13 +30,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return job
 
 
-def swapped(job: Path) -> None:
-    one, other = job / "crawl.json", job / "pages.sqlite"
-    first, second = one.read_bytes(), other.read_bytes()
-    one.write_bytes(second)
-    other.write_bytes(first)
-
-
 def without_manifest(job: Path) -> None:
     (job / "crawl.json").unlink()
 
@@ -63,7 +56,6 @@ def bad_database(job: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
-    "files that have changed places": swapped,
     "a manifest that is lost": without_manifest,
     "cookies that are damaged": bad_cookies,
     "a page store that is damaged": bad_store,

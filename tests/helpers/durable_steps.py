@@ -59,13 +59,6 @@ def _replaced(place: str) -> tuple[str, ...]:
 
 
 REPAIRS = {
-    "files that have changed places": (
-        ("checking.places.put_back: link",),
-        ("checking.places.put_back: replace", "checking.places.finish_exchange: unlink"),
-        ("checking.places.put_back: rename", "checking.places.finish_exchange: rename"),
-        ("checking.places.put_back: directory",),
-        ("checking.places.put_back: directory 2",),
-    ),
     "a manifest that is lost": tuple((step,) for step in _replaced("crawldir.directory.restore_manifest")),
     "cookies that are damaged": (("checking.session.mend_session: unlink",),),
     "a page store that is damaged": (
