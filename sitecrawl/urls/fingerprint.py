@@ -115,9 +115,3 @@ class Fingerprinter:
 def _region_of(host: str, split: str) -> bytes:
     city: int = CityHash64(SPLITS[split](host).encode(errors="replace")) if host else 0
     return city.to_bytes(8, "big")[:REGION_SIZE]
-
-
-def host_hash(host: str) -> int:
-    """CityHash64 of `host`: the same in every crawl and on every machine, so it can cut the URL space."""
-    value: int = CityHash64(host.encode())
-    return value

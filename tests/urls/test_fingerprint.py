@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shareddata import shared
 
-from sitecrawl.urls.fingerprint import SIZE, Fingerprinter, host_hash
+from sitecrawl.urls.fingerprint import SIZE, Fingerprinter
 
 KEY = bytes(range(16))
 
@@ -144,8 +144,3 @@ def test_wrong_key(key: bytes) -> None:
     """A key that is not 16 bytes is refused."""
     with pytest.raises(ValueError, match="16 bytes"):
         Fingerprinter(key)
-
-
-def test_host_hash_needs_no_key() -> None:
-    """A host's hash is CityHash64 of its name, the same everywhere."""
-    assert host_hash("example.com") == CityHash64(b"example.com")
