@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,8 +17,17 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
+from sitecrawl.base import declared
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.setting import Setting
+from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT
+from sitecrawl.crawl.presets import PRESETS
+from sitecrawl.frontier.order import LINKS, ORDERS
+from sitecrawl.http import Verify
+from sitecrawl.rendering.options import MODES
+from sitecrawl.seen.policies import CACHES
+from sitecrawl.urls.fingerprint import SPLITS
 
 SPIDER = """
 import scrapy
@@ -388,3 +397,19 @@ def test_the_preset_scrapy_says_no_word_of_a_pace(caplog: pytest.LogCaptureFixtu
     assert [line.strip().partition(":")[0] for line in told.splitlines()[1:]] == [
         "parts that crawl whole sites", "off, because these parts do it",
     ]  # fmt: skip
+
+
+def test_choices_are_what_there_is() -> None:
+    """What a setting that is a name may be, is declared below the rooms that know what the names stand for."""
+    known: dict[Setting[str], Iterable[str]] = {
+        declared.CLUSTER_SPLIT: SPLITS,
+        declared.DUPLICATE_CONTENT: DUPLICATE_CONTENT,
+        declared.LINKS: LINKS,
+        declared.ORDER: ORDERS,
+        declared.PRESET: PRESETS,
+        declared.RENDER: MODES,
+        declared.SEEN_CACHE_POLICY: CACHES,
+        declared.VERIFY_TLS: Verify,
+    }
+    for setting, names in known.items():
+        assert set(setting.choices) == {str(name) for name in names}, setting.name

@@ -4,8 +4,8 @@ files and the masking of secrets are made from it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Final, Generic, TypeVar
 
 from sitecrawl.base.errors import OptionError, meant
@@ -32,7 +32,7 @@ class Setting(Generic[T]):
     choices: tuple[str, ...] = ()
     """All that a name may be."""
     least: float = 0
-    most: float = inf
+    most: float = math.inf
     is_secret: bool = False
 
     def read(self, settings: Any) -> T:
@@ -42,33 +42,35 @@ class Setting(Generic[T]):
 
     def check(self, settings: Any) -> None:
         """Raises `OptionError` for a value of no use."""
-        value = settings.get(self.name)
+        if wanted := self.fault(settings):
+            raise OptionError(f"{self.name} is {settings.get(self.name)!r}, and has to be {wanted}")
+
+    def fault(self, settings: Any) -> str:
+        """What the value has to be, in words; empty if it is."""
         if self.choices:
-            if not isinstance(value, str | bool | int) or str(value) not in self.choices:
-                words = ", ".join(word or "''" for word in self.choices)
-                near = meant(str(value), self.choices)
-                raise OptionError(f"{self.name} is {value!r}, and has to be one of {words}{near}")
-        elif not self._is_of_use(settings):
-            raise OptionError(f"{self.name} is {value!r}, and has to be {self._wanted()}")
-
-    def _is_of_use(self, settings: Any) -> bool:
-        if type(self.default) not in (bool, int, float):
-            return True
+            return self._choice_fault(settings.get(self.name))
+        kind = type(self.default)
+        if kind not in (bool, int, float):
+            return ""
         try:
-            value: Any = self.read(settings)
+            number: Any = self.read(settings)
         except (TypeError, ValueError, OverflowError):
-            return False
+            number = math.nan
         if self.unit == "share":
-            return bool(0 < value < 1)
-        return bool(self.least <= value <= self.most and value < inf)
-
-    def _wanted(self) -> str:
-        if isinstance(self.default, bool):
+            return "" if 0 < number < 1 else "a number between 0 and 1"
+        if self.least <= number <= self.most and number < math.inf:
+            return ""
+        if kind is bool:
             return "True or False"
-        if self.unit == "share":
-            return "a number between 0 and 1"
-        end = "on" if self.most == inf else f"to {self.most}"
-        return f"{_NUMBERS[type(self.default)]} from {self.least:g} {end}"
+        start = f" from {self.least:g}" if self.least > -math.inf else ""
+        end = f" to {self.most:g}" if self.most < math.inf else " on" if start else ""
+        return f"{_NUMBERS[kind]}{start}{end}"
+
+    def _choice_fault(self, value: object) -> str:
+        if isinstance(value, str | bool | int) and str(value) in self.choices:
+            return ""
+        words = ", ".join(word or "''" for word in self.choices)
+        return f"one of {words}{meant(str(value), self.choices)}"
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its values."""

@@ -19,6 +19,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.setting import Setting
 
 _DEFAULTS: Final = {name: value for name, value in vars(default_settings).items() if name.isupper()}
 _FLOATS: Final = frozenset({"DNS_TIMEOUT", "DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT"})
@@ -119,46 +120,18 @@ def _given(settings: BaseSettings) -> list[str]:
 
 
 def _wrong(settings: BaseSettings, name: str) -> str:
-    """Describe what the setting has to be; empty if it is right."""
-    value = settings.get(name)
-    if value is None and name not in _LEVELS:  # as if it were not set
+    """What the setting has to be, in words; empty if it is."""
+    if settings.get(name) is None and name not in _LEVELS:  # as if it were not set
         return ""
-    check, wanted = _check_of(name)
-    try:
-        return "" if check(settings, name) else wanted
-    except (AttributeError, ImportError, NameError, OverflowError, TypeError, ValueError):
-        return wanted
-
-
-Check = Callable[[BaseSettings, str], bool]
-
-
-def _check_of(name: str) -> tuple[Check, str]:
-    """How it is read, which may raise, and whether what was read is of use; and what it has to be, in words."""
-    default = _DEFAULTS[name]
-    for names, check, wanted in _SPECIAL:
+    for names, is_of_use, wanted in _SPECIAL:
         if name in names:
-            return check, wanted
-    if isinstance(default, bool) or name in _BOOLS:
-        return _is_bool, "True or False"
-    if isinstance(default, float) or name in _FLOATS:
-        return _is_number, "a number from 0 on"
-    if isinstance(default, int):
-        return _is_whole, "a whole number" if name in _SIGNED else "a whole number from 0 on"
-    return _is_anything, ""
-
-
-def _is_bool(settings: BaseSettings, name: str) -> bool:
-    settings.getbool(name)
-    return True
-
-
-def _is_number(settings: BaseSettings, name: str) -> bool:
-    return 0 <= settings.getfloat(name) < math.inf
-
-
-def _is_whole(settings: BaseSettings, name: str) -> bool:
-    return settings.getint(name) >= 0 or name in _SIGNED
+            try:
+                return "" if is_of_use(settings, name) else wanted
+            except (TypeError, ValueError):
+                return wanted
+    kind = float if name in _FLOATS else bool if name in _BOOLS else type(_DEFAULTS[name])
+    least = -math.inf if name in _SIGNED else 0
+    return Setting(name, kind() if kind in {bool, float, int} else None, "", "", least=least).fault(settings)
 
 
 def _are_numbers(settings: BaseSettings, name: str) -> bool:
@@ -187,11 +160,7 @@ def _can_be_written(settings: BaseSettings, name: str) -> bool:
     return not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
 
 
-def _is_anything(_settings: BaseSettings, _name: str) -> bool:
-    return True
-
-
-_SPECIAL: Final[tuple[tuple[Collection[str], Check, str], ...]] = (
+_SPECIAL: Final[tuple[tuple[Collection[str], Callable[[BaseSettings, str], bool], str], ...]] = (
     (_NUMBERS, _are_numbers, "whole numbers, separated by commas"),
     (_LEVELS, _is_level, "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
     (_VERSIONS, _is_version, f"one of {', '.join(_TLS)}"),

@@ -6,6 +6,7 @@ from sitecrawl.base.plugins import Plugin
 from sitecrawl.base.setting import Setting
 
 # fmt: off
+# Categories of draft-ietf-aipref-vocab-08, and text and data mining of any other kind.
 USE: Final = Setting("SITECRAWL_USE", "", "name",
     "What the pages are for; exports leave out [what refuses that](rights.md#to-obey-them).",
     choices=("", "search", "ai-use", "train-ai", "tdm"))

@@ -46,7 +46,7 @@ class Choice:
     """By the name of a store: only captures with ids greater than the first, and not greater than the second."""
     limit: int | None = None
     use: str = ""
-    """Leave out what refuses this use (`sitecrawl.http.uses.USES`)."""
+    """Leave out what refuses this use (`SITECRAWL_USE`)."""
 
 
 class Documents(Protocol):

@@ -73,7 +73,7 @@ class Said:
         return ", ".join(f"{name}={'y' if yes else 'n'}" for name, yes in sorted(self.usage.items())) or None
 
     def refuses(self, use: str, content_type: str) -> bool:
-        """Whether a page of that media type is not to be used for `use`, of `sitecrawl.http.uses.USES`.
+        """Whether a page of that media type is not to be used for `use`, of `SITECRAWL_USE`.
 
         A licence counts as a refusal, for nobody has read its terms; so does a reservation, whatever the use.
         """
