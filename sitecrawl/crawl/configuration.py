@@ -76,11 +76,6 @@ def sheets(settings: BaseSettings) -> Sheets:
     return read_sheets(given, name)
 
 
-def max_want_time(settings: BaseSettings) -> float:
-    """Seconds for which this machine may lack something before the crawl ends; 0 for no limit."""
-    return declared.MAX_WANT_TIME.read(settings)
-
-
 def order(settings: BaseSettings) -> Order:
     """The crawl's order; level by level where a depth limit is to be exact."""
     return order_named(declared.ORDER.read(settings), by_level=settings.getint("DEPTH_LIMIT") > 0)

@@ -169,7 +169,7 @@ class Runtime:
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
         self.pause = Pause(
             self.stats,
-            limit=configuration.max_want_time(settings),
+            limit=declared.MAX_WANT_TIME.read(settings),
             is_under_way=self.fetches.__contains__,
             begun=self.frontier.pause,
             ended=partial(wake, crawler),

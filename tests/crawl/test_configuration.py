@@ -1,4 +1,4 @@
-"""Settings that are secrets: where they may stand."""
+"""Settings as the engine's options; those that are secrets: where they may stand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from sitecrawl.addon import Addon
 from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.page.budget import Budget
+from sitecrawl.recrawl.schedule import RecrawlOptions
+from sitecrawl.seen.store import SeenOptions
+from sitecrawl.sitemap.entry import Limits
+from sitecrawl.sitemap.schedule import ScheduleOptions
 
 
 def test_a_secret_stands_in_a_file(tmp_path: Path) -> None:
@@ -34,3 +43,17 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match=f"REDIS_URL is to be read from the file .*: {reason}") as raised:
             secret(Settings({"REDIS_URL": f"@{tmp_path / name}"}), "REDIS_URL")
         assert "secret" not in str(raised.value).replace(str(tmp_path), "")
+
+
+def test_the_engine_has_the_same_defaults() -> None:
+    """Whoever uses a part without Scrapy has what the add-on gives a crawl."""
+    settings = Settings()
+    Addon().update_settings(settings)
+    in_all = settings.getint("CONCURRENT_REQUESTS")  # the engine has no limit of its own
+    assert configuration.politeness(settings) == PolitenessOptions(in_all=in_all)
+    assert configuration.frontier(settings) == FrontierOptions()
+    assert configuration.sitemaps(settings) == ScheduleOptions()
+    assert configuration.sitemap_limits(settings) == Limits()
+    assert configuration.recrawl(settings) == RecrawlOptions()
+    assert configuration.seen(settings) == SeenOptions()
+    assert configuration.budget(settings) == Budget()
