@@ -61,7 +61,7 @@ REFUSALS: Final = Setting("SITECRAWL_REFUSALS", True, "yes or no",
     "Recognise [sites that say no](refused.md), count and report them. Costs 13 µs a page.")
 VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
     "Hosts whose [certificates do not hold](faults.md#certificates): take their pages and say so, "
-    "refuse, or do not check.", choices=("off", "require", "warn"))
+    "refuse, or do not check.", choices=("require", "warn", "off"))
 FAILURE_DELAY: Final = Setting("SITECRAWL_FAILURE_DELAY", 1.0, "seconds",
     "Pause of a host after a failed download, a 429, a 503 or a challenge; doubled by each further one.")
 MAX_HOST_FAILURES: Final = Setting("SITECRAWL_MAX_HOST_FAILURES", 10, "failures",
@@ -128,7 +128,7 @@ RECRAWL_MAX_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MAX_INTERVAL", 2_592_00
 # The page store
 DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
     "A page with exactly the body of another: stored as a reference, not followed besides, or stored in full.",
-    choices=("revisit", "skip-links", "keep"))
+    choices=("keep", "revisit", "skip-links"))
 WARC_SIZE: Final = Setting("SITECRAWL_WARC_SIZE", 1_000_000_000, "bytes",
     "When a WARC file has reached this size, the next record begins a new file.")
 WARC_MASKED: Final = Setting(
