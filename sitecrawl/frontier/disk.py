@@ -286,7 +286,11 @@ class DiskFrontier:
     # Work
 
     def next(self) -> Visit | None:
-        return self.dispatcher.next()
+        visit = self.dispatcher.next()
+        if visit is None and self.judge.demoted and self.link_credit.is_owing:
+            self._settle()  # an end may have come into sight of what is held back, and nothing else is left
+            visit = self.dispatcher.next()
+        return visit
 
     def next_time(self) -> float | None:
         return self.dispatcher.next_time()
@@ -399,14 +403,21 @@ class DiskFrontier:
         else:
             changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
         if self.judge.fetches % SETTLED == 0:
-            self.link_credit.settle(self.url_states.credited)
-            changed += self.judge.look_at_ends()
+            self._settle()
         self.hosts.learnt(host)
         self.hosts.changed(host, section)
-        for judged in changed:
-            self.hosts.changed(judged)
+        self._judged(changed)
+
+    def _settle(self) -> None:
+        self.link_credit.settle(self.url_states.credited)
+        self._judged(self.judge.look_at_ends())
+
+    def _judged(self, hosts: Iterable[Host]) -> None:
+        """Something of these was held back, or set free."""
+        for host in hosts:
+            self.hosts.changed(host)
         if self._order.by_credit:
-            self._place(changed)
+            self._place(hosts)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         self.dispatcher.free(visit)

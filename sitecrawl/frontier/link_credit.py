@@ -91,6 +91,11 @@ class LinkCredit:
             for key, link in known.items():
                 owed[key] += nofollow if link.nofollow else follow
 
+    @property
+    def is_owing(self) -> bool:
+        """Whether credit is under way."""
+        return bool(self._owed)
+
     def settle(self, changed: Callable[[Mapping[bytes, UrlRecord]], None]) -> None:
         """Let all credit arrive that is under way; calls `changed` with the records that got some."""
         owed = self._owed

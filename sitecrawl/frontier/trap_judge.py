@@ -8,7 +8,9 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   new URLs of its circle that a fetch of it brings of late, is above `high`.
 - *What it may cost.* What is endless is *demoted* once it has had `min_fetches` and does not give good pages. While
   it does, it has a budget, one for all such sections of a host: twice the good pages beside them, and on a seed's
-  host at least `least_budget`. What is nearly all that a host has is the site, and is never demoted.
+  host at least `least_budget`. While all of them together are smaller than `section_size`, or than what a host may
+  be that is no seed's, they go on: of a chain of pages with one new link each nothing waits. What is nearly all that
+  a host has is the site, and is never demoted.
 - *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, is left without probes for
   as long as that is so, unless a hundredth of its own fetches since has said something new.
 - *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
@@ -249,27 +251,30 @@ class TrapJudge:
         """Whether a section has no end in sight, and its host has anything else to speak of."""
         if not self._is_endless(section):
             return False
-        elsewhere, spent = self._endless(host, section)
+        elsewhere, spent, _ = self._endless(host, section)
         return elsewhere >= BESIDES * spent
 
     def _has_budget(self, host: Host, section: Section) -> bool:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
-        elsewhere, spent = self._endless(host, section)
-        least = min(self.options.least_budget, SMALL * elsewhere) if host.key in self.graph.seeds else 0.0
-        return section.gives and spent < max(least, BUDGET * elsewhere)
+        elsewhere, spent, size = self._endless(host, section)
+        least, vouched = 0.0, self._allowed(host)
+        if host.key in self.graph.seeds:
+            least, vouched = min(self.options.least_budget, SMALL * elsewhere), self.options.section_size
+        return section.gives and (size <= vouched or spent < max(least, BUDGET * elsewhere))
 
-    def _endless(self, host: Host, section: Section) -> tuple[float, int]:
+    def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
         """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
-        of which `section` is one; and the fetches of all of these: they share one budget, so that none makes room
-        for another.
+        of which `section` is one; and the fetches and the size of all of these: they share one budget, so that none
+        makes room for another.
         """
-        elsewhere, spent = 0.0, 0
+        elsewhere, spent, size = 0.0, 0, 0.0
         for one in host.sections.values():
             if one is section or self._is_endless(one):
                 spent += one.fetched
+                size += _size(one)
             else:
                 elsewhere += one.good + one.queued * one.shown
-        return elsewhere, spent
+        return elsewhere, spent, size
 
     def _is_endless(self, section: Section) -> bool:
         trap = section.trap
@@ -337,7 +342,8 @@ class TrapJudge:
 
     def _may_go_on(self, host: Host, section: Section) -> bool:
         if self._has_calmed(section):
-            return section.recent > RECOVERY * self.options.worthless
+            times = RECOVERY if section.trap.reason == Reason.WORTHLESS else 1.0
+            return section.recent >= times * self.options.worthless
         is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
         return is_held and self._has_budget(host, section)
 
@@ -443,7 +449,11 @@ def _waits(host: Host, section: Section | None) -> int:
 def _size_of(host: Host) -> float:
     """How large a host is without what is held back of it: what waits counts more."""
     free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
-    return sum([one.known + WAITING * one.queued for one in free])
+    return sum(map(_size, free))
+
+
+def _size(section: Section) -> float:
+    return section.known + WAITING * section.queued
 
 
 def _is_brought(host: Host, section: Section) -> bool:

@@ -65,6 +65,12 @@ class TrapState:
     """Whether that share was smaller than before."""
     falls: bool = False
     """Whether it is, or was: then there is an end to the section."""
+    sure_share: float = 0.0
+    """The share of new ones when links were counted last, if that was of enough. Since then only new ones were."""
+    is_stale: bool = False
+    """Whether the next batch of links has such as were found before it was begun anew. Not stored: with a checkpoint
+    all are counted.
+    """
 
     @property
     def is_blocked(self) -> bool:
@@ -97,22 +103,32 @@ class TrapState:
         self.new += 1
 
     def count(self, links: int, known: int) -> None:
-        """So many more links lead from what feeds it to what is known of it: `known` URLs by now.
+        """So many more links lead from what feeds it to what is known of it: `known` URLs by now. They come in
+        batches, each with all links since the one before.
 
         Each time that these have doubled, the share of links that were the first to their URL is taken, which says
         how much is yet to be seen (Good 1953, on what Turing found). Where there is an end it falls; a trap has new
         ones for ever.
         """
+        if self.is_stale:
+            self.is_stale, self.marked, self.links, self.new = False, max(known, 1), 0, 0
+            return
         self.links += links
+        if self.links >= MEASURED:
+            self.sure_share = self.share
         is_less = self._is_less
         if known >= 2 * self.marked and self.links >= MEASURED:
             self._begin(known, fell=is_less)
         self.falls = self.fell or self._is_less
 
     def begin_anew(self, known: int) -> None:
-        """From now on, with so many URLs known, only what comes is to say whether there is an end to it."""
-        self._begin(known, fell=False)
-        self.falls = False
+        """From now on, with so many URLs known, only what comes is to say whether there is an end to it.
+
+        Links that have been found and not counted are of before: the next batch says nothing.
+        """
+        self.then = self.sure_share or self.then or self.share
+        self.is_stale, self.fell, self.falls = True, False, False
+        self.marked, self.links, self.new, self.sure_share = max(known, 1), 0, 0, 0.0
 
     @property
     def share(self) -> float:
@@ -159,4 +175,5 @@ class TrapState:
         numbers = _TRAP.unpack(data)
         trap.demoted, trap.since, trap.cost, trap.novelty, trap.tried, trap.reason = numbers[:6]
         trap.marked, trap.links, trap.new, trap.then, trap.fell, trap.falls = numbers[6:]
+        trap.sure_share = trap.share if trap.links >= MEASURED else 0.0
         return trap

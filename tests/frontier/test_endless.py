@@ -20,6 +20,7 @@ TRAPS = TrapOptions(
     host_size=100,
     first_probes=60,
     min_probes=5,
+    section_size=100,
     least_budget=60,
 )
 
@@ -122,6 +123,20 @@ def test_a_maze_in_a_folder(bench):
     assert held(crawl) == {"/maze/*"}
     assert sum("/art/" in address for address in fetched) == 100
     assert sum("/maze/" in address for address in fetched) < 2 * 101 + 100
+
+
+def test_a_chain_beside_a_site(bench):
+    """Articles of which each leads to the next go on while there are few: none of them waits."""
+
+    def links_of(address: str) -> list:
+        if address.endswith("/home"):
+            return [*articles(), url("story/0")]
+        return [url(f"story/{number_of(address) + step}") for step in (-1, 1)] if "/story/" in address else []
+
+    crawl = bench(section_size=400)
+    fetched = crawl.surf(links_of, budget=3000)
+    assert crawl.frontier.is_finished()
+    assert 400 < sum("/story/" in address for address in fetched) < 400 + 2 * 101
 
 
 def test_two_shapes_are_held_together(bench):

@@ -20,6 +20,7 @@ TRAPS = TrapOptions(
     host_size=50,
     first_probes=30,
     min_probes=5,
+    section_size=100,
     least_budget=30,
 )
 """The judge's rules, for sites of tens of pages."""
