@@ -29,8 +29,8 @@ from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import Link
 from sitecrawl.page.links import read_page
 from sitecrawl.page.text_lines import html_lines
-from sitecrawl.search.shark_search import SCALE, Focus
-from sitecrawl.search.topic import Topic
+from sitecrawl.plugins.focused.shark_search import SCALE, Focus
+from sitecrawl.plugins.focused.topic import Topic
 from sitecrawl.urls.url import parse as parse_url
 
 TOOL = Path(__file__).resolve().parents[2] / "shared" / "tools" / "real_web.py"

@@ -31,6 +31,8 @@ class Plugin:
     """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
+    spiders: Collection[str] = ()
+    """Modules of spiders, which the project of sitecrawl itself has; others name them in `SPIDER_MODULES`."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     """Settings that name files, and dotted paths of functions: `to(target)` gives what writes one when the crawl has
     ended, of the crawl's directory and its settings, and raises `OptionError` for a name of no use.
@@ -51,12 +53,17 @@ def installed(group: str) -> EntryPoints:
 
 
 @cache
-def found() -> Mapping[str, Plugin]:
-    """All that are there, whether they are on or off. Raises `OptionError` for an entry point that names none."""
+def of_folder() -> Mapping[str, Plugin]:
+    """Those that come with sitecrawl, also where that is a zip file."""
     folder = import_module(GROUP).__path__
     names = [module.name for module in pkgutil.iter_modules(folder) if module.ispkg]
-    plugins = {name: import_module(f"{GROUP}.{name}").PLUGIN for name in names}
-    plugins |= {entry.name: entry.load() for entry in installed(GROUP)}
+    return {name: import_module(f"{GROUP}.{name}").PLUGIN for name in names}
+
+
+@cache
+def found() -> Mapping[str, Plugin]:
+    """All that are there, whether they are on or off. Raises `OptionError` for an entry point that names none."""
+    plugins = {**of_folder(), **{entry.name: entry.load() for entry in installed(GROUP)}}
     for name, plugin in plugins.items():
         if not isinstance(plugin, Plugin):
             raise OptionError(f"The plug-in {name} is {plugin!r}, and has to be a {Plugin.__module__}.Plugin")

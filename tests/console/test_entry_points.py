@@ -31,7 +31,7 @@ def test_every_command_is_there() -> None:
     """But for those that are Scrapy's in another form, and the one that runs a spider of ours."""
     files = {path.stem for path in (PROJECT / "sitecrawl" / "commands").glob("*.py")} - {"__init__"}
     of_plugins = {name for plugin in found().values() for name in plugin.commands}
-    assert {*entries()} == (files | of_plugins) - SCRAPYS - {"keywordhunter"}
+    assert {*entries()} == (files | of_plugins) - SCRAPYS
 
 
 @pytest.mark.parametrize(("name", "place"), entries().items())

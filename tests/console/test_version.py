@@ -14,14 +14,12 @@ from console import command
 from crawling import PROJECT, environment
 
 from sitecrawl import __version__, compiled
-from sitecrawl.commands import keywordhunter
+from sitecrawl.plugins.keyword import keywordhunter
 
 LINE = re.compile(
     rf"sitecrawl {re.escape(__version__)} \(Scrapy {re.escape(scrapy.__version__)}, Python 3\.\d+\.\d+\)\n"
 )
-COMMANDS = sorted(
-    {path.stem for path in (PROJECT / "sitecrawl" / "commands").glob("*.py")} - {"__init__", "keywordhunter"}
-)
+COMMANDS = sorted({path.stem for path in (PROJECT / "sitecrawl").rglob("commands/*.py")} - {"__init__"})
 
 
 def test_one_number() -> None:

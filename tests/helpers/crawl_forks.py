@@ -47,7 +47,11 @@ IMPORTED = (
     "sitecrawl.extensions",
     "sitecrawl.scheduler",
     "sitecrawl.spiders",
+    "sitecrawl.plugins.export.commands",
+    "sitecrawl.plugins.keyword",
+    "sitecrawl.plugins.report.commands",
     "sitecrawl.plugins.webhooks",
+    "sitecrawl.plugins.why.commands",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
 SPARED = (
@@ -167,7 +171,7 @@ def begin(words: list[str], environment: dict[str, str], folder: str, out: str, 
         return
     from scrapy.cmdline import execute
 
-    from sitecrawl.commands import keywordhunter
+    from sitecrawl.plugins.keyword import keywordhunter
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

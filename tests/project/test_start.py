@@ -26,9 +26,9 @@ UNUSED_PARTS = frozenset(
      "sitecrawl.rendering.browser", "sitecrawl.rules", "middlewares.login", "middlewares.rendering",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
-PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.")
+PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")
 USED_PLUGINS = {"dashboard"}
-"""Of which more than the declaration is imported: it keeps the crawl's history."""
+"""Of which more is imported than the declaration, and the spiders: it keeps the history."""
 _TELL = """
 import atexit, json, sys
 from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.pagestore.folder import PageFolder, file_name
+from sitecrawl.plugins.keyword.folder import PageFolder, file_name
 
 HTML = "text/html"
 

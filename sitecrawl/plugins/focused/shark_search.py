@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sitecrawl.page.items import Link
-from sitecrawl.search.words import url_text
+from sitecrawl.plugins.focused.words import url_text
 
 if TYPE_CHECKING:
-    from sitecrawl.search.topic import Topic
+    from sitecrawl.plugins.focused.topic import Topic
 
 LINK: Final = 0.5
 """The weight of the link's own words."""

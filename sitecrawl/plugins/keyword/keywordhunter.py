@@ -24,8 +24,8 @@ from sitecrawl.console.version import add_version
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES, ending
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.traffic import Traffic
-from sitecrawl.search.keyword import Keyword
-from sitecrawl.spiders.keyword import FOUND, KeywordSpider
+from sitecrawl.plugins.keyword.keyword import Keyword
+from sitecrawl.plugins.keyword.spider import FOUND, KeywordSpider
 from sitecrawl.urls.place import KINDS
 from sitecrawl.urls.url import guess_url
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.search.words import url_text, words
+from sitecrawl.plugins.focused.words import url_text, words
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from localweb import Answer, LocalWeb, Page
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import OptionError, SitecrawlError
-from sitecrawl.spiders.focused import THRESHOLD, FocusedSpider
+from sitecrawl.plugins.focused.spider import THRESHOLD, FocusedSpider
 
 SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
 NOISE = "cooking with butter, flour and eggs in small kitchens"
@@ -125,6 +125,6 @@ def test_an_example_without_a_word(tmp_path: Path) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is said."""
-    monkeypatch.setitem(sys.modules, "sitecrawl.search.topic", None)
+    monkeypatch.setitem(sys.modules, "sitecrawl.plugins.focused.topic", None)
     with pytest.raises(OptionError, match=r"pip install 'scrapy-sitecrawl\[focused\]'"):
         FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", topic="x")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from sitecrawl.search.topic import Topic
+    from sitecrawl.plugins.focused.topic import Topic
 
 
 @pytest.fixture
 def new_topic() -> type[Topic]:
-    from sitecrawl.search.topic import Topic
+    from sitecrawl.plugins.focused.topic import Topic
 
     return Topic

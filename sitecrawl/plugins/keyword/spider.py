@@ -20,8 +20,8 @@ from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
 
 if TYPE_CHECKING:
-    from sitecrawl.pagestore.folder import PageFolder
-    from sitecrawl.search.keyword import Found, Keyword
+    from sitecrawl.plugins.keyword.folder import PageFolder
+    from sitecrawl.plugins.keyword.keyword import Found, Keyword
 
 FOUND: Final = "keyword_found"
 """The reason with which a crawl ends that has found its keyword."""
@@ -51,8 +51,8 @@ class KeywordSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from sitecrawl.pagestore.folder import PageFolder  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
-        from sitecrawl.search.keyword import Found, Keyword  # noqa: PLC0415
+        from sitecrawl.plugins.keyword.folder import PageFolder  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.plugins.keyword.keyword import Found, Keyword  # noqa: PLC0415
 
         kwargs = with_job_file(crawler, kwargs)
         text, folder = kwargs.pop("keyword", None), kwargs.pop("output_dir", None)

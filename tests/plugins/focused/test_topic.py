@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 if TYPE_CHECKING:
-    from sitecrawl.search.topic import Topic
+    from sitecrawl.plugins.focused.topic import Topic
 
 
 def test_relevance_orders_texts(new_topic: type[Topic]) -> None:
@@ -50,7 +50,7 @@ def test_examples(new_topic: type[Topic]) -> None:
 def test_memory_is_bounded(new_topic: type[Topic]) -> None:
     """Of the pages that were met a sample stays, spread over all of them."""
     topic = new_topic("bridge")
-    with patch("sitecrawl.search.topic.SAMPLE", 20):
+    with patch("sitecrawl.plugins.focused.topic.SAMPLE", 20):
         for number in range(100):
             topic.read(f"w{number}")
     assert len(topic._sample) == 20

@@ -18,7 +18,7 @@ from crawling import PROJECT, environment, forked, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import FOREVER, PATIENCE
 
-from sitecrawl.commands.keywordhunter import main, read_words
+from sitecrawl.plugins.keyword.keywordhunter import main, read_words
 
 HTML = {"Content-Type": "text/html"}
 FAST = ("-s", "SITECRAWL_DELAY_FACTOR=0", "-s", "SITECRAWL_FAILURE_DELAY=0", "-s", "RETRY_ENABLED=False")
@@ -46,7 +46,7 @@ def web() -> Iterator[LocalWeb]:
 
 
 def hunter(*words: object) -> list[str]:
-    return [sys.executable, "-m", "sitecrawl.commands.keywordhunter", *map(str, words)]
+    return [sys.executable, "-m", "sitecrawl.plugins.keyword.keywordhunter", *map(str, words)]
 
 
 def hunt(*words: object, cwd: Path = PROJECT) -> tuple[int, str, str]:

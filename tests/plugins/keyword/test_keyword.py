@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page.items import PageItem
-from sitecrawl.search.keyword import MAX_LENGTH, SHOWN, Found, Keyword, folded
+from sitecrawl.plugins.keyword.keyword import MAX_LENGTH, SHOWN, Found, Keyword, folded
 
 
 def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:

@@ -25,19 +25,19 @@ from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import guess_url
 
 if TYPE_CHECKING:
-    from sitecrawl.search.shark_search import Focus
+    from sitecrawl.plugins.focused.shark_search import Focus
 
 THRESHOLD: Final = 0.1
 _EXAMPLE: Final = "sitecrawl_example"
 """The key in `Request.meta` of a page that shows what is wanted."""
 _SEED_PRIORITY: Final = 10_000
 _EXAMPLE_PRIORITY: Final = 1_000_000
-"""Both above all that a link can promise (`sitecrawl.search.shark_search.SCALE`)."""
+"""Both above all that a link can promise (`sitecrawl.plugins.focused.shark_search.SCALE`)."""
 _MAX_EXAMPLES: Final = 20
 
 
 class FocusedSpider(SiteSpider):
-    """Fetches first what promises to be about a topic (`sitecrawl.search.shark_search`); the crawl's order decides
+    """Fetches first what promises to be about a topic (`shark_search`); the crawl's order decides
     between links that promise the same. Yields an item for every page that is relevant.
 
     Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
@@ -74,11 +74,11 @@ class FocusedSpider(SiteSpider):
         files = [Path(name) for name in examples if Path(name).is_file()]
         urls = [guess_url(name).href for name in examples if not Path(name).is_file()]
         texts = [_text_of_file(path) for path in files]
-        from sitecrawl.search.shark_search import Focus  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
-        from sitecrawl.search.words import words  # noqa: PLC0415
+        from sitecrawl.plugins.focused.shark_search import Focus  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.plugins.focused.words import words  # noqa: PLC0415
 
         try:
-            from sitecrawl.search.topic import Topic  # noqa: PLC0415 - an extra, which takes a second to import
+            from sitecrawl.plugins.focused.topic import Topic  # noqa: PLC0415 - an extra, which takes a second to import
         except ModuleNotFoundError as error:
             raise OptionError(f"The spider focused needs {error.name}: {how_to_install('focused')}") from error
         given = {"topic": topic} if topic else {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sitecrawl.page.items import Link
-from sitecrawl.search.shark_search import SCALE, Focus, Folders
+from sitecrawl.plugins.focused.shark_search import SCALE, Focus, Folders
 
 if TYPE_CHECKING:
-    from sitecrawl.search.topic import Topic
+    from sitecrawl.plugins.focused.topic import Topic
 
 
 def link(path: str, text: str = "") -> Link:

@@ -1,1 +1,0 @@
-"""Looking for something: a keyword, a topic, links that promise to lead to it."""
