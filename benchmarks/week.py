@@ -27,10 +27,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
@@ -329,7 +330,7 @@ def _judge(week: Week, events: Found, still: Found, found: Found) -> None:
     still |= {path: what for path, what in events.items() if leaves.get(path) != what}
 
 
-def table(weeks: list[Week], write: Callable[[str], None] = print) -> None:
+def table(weeks: Iterable[Week], write: Callable[[str], None] = print) -> None:
     write("| way | changes | found that night | later | missed | false | requests | a change | answers 304 | MB |")
     write("|---|---|---|---|---|---|---|---|---|---|")
     for week in weeks:
@@ -347,7 +348,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small site: shows that it works, and no figures")
     options = parser.parse_args()
     pages, nights = (60, 2) if options.quick else (options.pages, options.nights)
-    table([live(make, pages, nights, options.seed) for make in (Ours, Anew, HttpCache)])
+    weeks = (live(make, pages, nights, options.seed) for make in (Ours, Anew, HttpCache))
+    table(weeks, partial(print, flush=True))
 
 
 if __name__ == "__main__":
