@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from middlewares.output import OutputMiddleware
     from middlewares.redirects import RedirectsMiddleware
     from middlewares.refusals import RefusalsMiddleware
-    from middlewares.rendering import RenderingMiddleware
     from middlewares.robots import RobotsMiddleware
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "OutputMiddleware",
     "RedirectsMiddleware",
     "RefusalsMiddleware",
-    "RenderingMiddleware",
     "RequestsMiddleware",
     "RobotsMiddleware",
 ]
@@ -45,7 +43,6 @@ _MODULES = {
     "OutputMiddleware": "output",
     "RedirectsMiddleware": "redirects",
     "RefusalsMiddleware": "refusals",
-    "RenderingMiddleware": "rendering",
     "RequestsMiddleware": "limits",
     "RobotsMiddleware": "robots",
 }

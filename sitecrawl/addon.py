@@ -99,13 +99,8 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_WANTED: Final = (
-    ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
-    ("SITECRAWL_SCREENSHOTS", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
-)
-"""What is imported where its setting says something, and its order."""
 _OF_LOGINS: Final = {"middlewares.LoginMiddleware": 565, "middlewares.LoginRedirectsMiddleware": 606}
-"""The same, where a sheet says how to log in."""
+"""What is imported where a sheet says how to log in, and its order."""
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
 
 _SWITCHED: Final = (
@@ -247,9 +242,6 @@ def _add_wanted(settings: Settings) -> None:
             for name, components in plugin.components.items():
                 for path, priority in components.items():
                     _add(settings, name, path, priority)
-    for setting, name, path, priority in _WANTED:
-        if settings.get(setting) not in _NOTHING:
-            _add(settings, name, path, priority)
     if any(sheet.login is not None for sheet in sheets(settings).all):
         for path, priority in _OF_LOGINS.items():
             _add(settings, "DOWNLOADER_MIDDLEWARES", path, priority)

@@ -15,6 +15,7 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
+from sitecrawl.rendering.options import MODES
 
 from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
 from sitecrawl.base import declared
@@ -25,7 +26,7 @@ from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT
 from sitecrawl.crawl.presets import PRESETS
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Verify
-from sitecrawl.rendering.options import MODES
+from sitecrawl.plugins.rendering import RENDER
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import SPLITS
 
@@ -407,7 +408,7 @@ def test_choices_are_what_there_is() -> None:
         declared.LINKS: LINKS,
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,
-        declared.RENDER: MODES,
+        RENDER: MODES,
         declared.SEEN_CACHE_POLICY: CACHES,
         declared.VERIFY_TLS: Verify,
     }

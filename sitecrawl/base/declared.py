@@ -34,15 +34,6 @@ REQUISITES: Final = Setting("SITECRAWL_REQUISITES", False, "yes or no",
     "Find [what pages are made of](requisites.md), and let site spiders fetch it.")
 FTP: Final = Setting("SITECRAWL_FTP", False, "yes or no",
     "Accept seeds on FTP servers, and follow links to them ([FTP](ftp.md)).")
-RENDER: Final = Setting("SITECRAWL_RENDER", "0", "name",
-    "`1`: open every page in a browser; `auto`: only where that helps ([rendering](rendering.md)).",
-    choices=("0", "1", "auto"))
-RENDER_PAGES: Final = Setting("SITECRAWL_RENDER_PAGES", 2, "pages",
-    "How many are rendered at once. Each needs a process of 100 MB or more.", least=1)
-RENDER_WAIT: Final = Setting("SITECRAWL_RENDER_WAIT", 5.0, "seconds",
-    "How long a page may take to load, and then again to stop asking for things.")
-SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
-    "Keep a picture of each rendered page, 10 to 100 kB.")
 CONTACT: Final = Setting("SITECRAWL_CONTACT", "", "text",
     "A URL or e-mail address of the crawl's owner, for the User-Agent and the WARC files.")
 PLUGINS_OFF: Final[Setting[list[Any]]] = Setting("SITECRAWL_PLUGINS_OFF", [], "names",

@@ -30,7 +30,7 @@ from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.ending import HELD_BACK
+from sitecrawl.crawl.ending import HELD_BACK, NO_BROWSER
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import outputs
@@ -43,7 +43,6 @@ from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.taking import PRIORITY, has_directory, job_in
-from sitecrawl.rendering.outcome import NO_BROWSER
 from sitecrawl.spiders.arguments import NAMES, SiteArguments
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 

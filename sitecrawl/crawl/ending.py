@@ -21,6 +21,8 @@ FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""
 HELD_BACK: Final = "held_back"
 """Something is left that is held back."""
+NO_BROWSER: Final = "no_browser"
+"""Nobody can render the pages that are to be rendered."""
 HOSTS_SILENT: Final = "hosts_silent"
 """Nothing is held back, but hosts have ceased to answer of which something is left."""
 MAX_PAGES: Final = "max_pages"
@@ -32,7 +34,7 @@ _ENDINGS: Final = {
     "shutdown": "was interrupted",
     "cancelled": "was cancelled",
     "dashboard": "was stopped by hand, from its dashboard",
-    "no_browser": "stopped: the browser could not be started that renders pages, the log says why",
+    NO_BROWSER: "stopped: the browser could not be started that renders pages, the log says why",
     "no_parser": "stopped: no process could be started that reads pages, the log says why",
     "no_page_store": "stopped: again=1 compares pages with the page store, and this crawl has none",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",

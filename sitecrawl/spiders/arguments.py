@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.order import LINKS, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.pagestore.printing import parse_since
-from sitecrawl.rendering.options import MODES
 from sitecrawl.urls.url import CRAWLED, Url
+
+RENDER: Final = ("0", "1", "auto")
+"""What the argument `render` may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class SiteArguments:
     llms_txt: bool = False
     """Ask the seeds' hosts for their llms.txt, and follow what it lists."""
     render: str | None = None
-    """Whether a browser renders pages, one of `MODES`; None leaves it to SITECRAWL_RENDER."""
+    """Whether a browser renders pages, one of `RENDER`; None leaves it to SITECRAWL_RENDER."""
     screenshots: bool = False
     """Keep a picture of each page that is rendered."""
     ftp: bool = False
@@ -190,8 +192,8 @@ def _links(given: Mapping[str, Any]) -> str | None:
 
 def _render(given: Mapping[str, Any]) -> str | None:
     value = given.get("render")
-    if value is not None and str(value) not in MODES:
-        raise OptionError(f"render is one of {', '.join(MODES)}, and not {value!r}")
+    if value is not None and str(value) not in RENDER:
+        raise OptionError(f"render is one of {', '.join(RENDER)}, and not {value!r}")
     return None if value is None else str(value)
 
 

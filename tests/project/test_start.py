@@ -23,7 +23,7 @@ UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
      "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy",
      "sitecrawl.crawl.sessions", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
-     "sitecrawl.rendering.browser", "sitecrawl.rules", "middlewares.login", "middlewares.rendering",
+     "sitecrawl.rules", "middlewares.login",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")

@@ -250,7 +250,8 @@ ELSEWHERE = (
 )
 """Limits of what this crawl does not do: `test_a_sitemap_without_end`, `test_too_many_rules_of_a_robots_txt`,
 `test_what_drips_is_put_off`, and tests/spiders/test_extract.py,
-test_requisites.py, tests/extensions/test_ftp_handler.py and tests/rendering/test_hostile_pages.py, meet them."""
+test_requisites.py, tests/extensions/test_ftp_handler.py and tests/plugins/rendering/test_hostile_pages.py,
+meet them."""
 
 
 def sitemap(entries: int) -> bytes:

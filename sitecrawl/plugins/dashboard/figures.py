@@ -103,7 +103,7 @@ class Figures:
     remote: Mapping[str, int] = field(default_factory=dict)
     """Of `RemoteFigures.stats`; empty where the pages stay here."""
     rendering: Mapping[str, int] = field(default_factory=dict)
-    """What became of pages in the browser, and of what it asked for: see `middlewares.rendering`."""
+    """What became of pages in the browser, and of what it asked for: see `sitecrawl.plugins.rendering.middleware`."""
     browser: Mapping[str, int] = field(default_factory=dict)
     """Of `BrowserLoad`; empty where pages are taken as they come."""
 

@@ -21,9 +21,9 @@ from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
-from sitecrawl.rendering.kept import Kept
-from sitecrawl.rendering.options import RenderOptions
-from sitecrawl.rendering.proxy import Answer, Asked
+from sitecrawl.plugins.rendering.kept import Kept
+from sitecrawl.plugins.rendering.options import RenderOptions
+from sitecrawl.plugins.rendering.proxy import Answer, Asked
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,6 @@ from sitecrawl.page.items import Exchange
 CONTENT_TYPE: Final = b"text/html; charset=utf-8"
 """Of a DOM."""
 
-NO_BROWSER: Final = "no_browser"
-"""The reason with which a crawl ends whose pages nobody can render."""
-
 
 class NoBrowser(SitecrawlError):
     """The browser cannot be started."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from database_files import database_at
 
 from sitecrawl.page.items import PageItem
-from sitecrawl.rendering.sections import AGAIN, MAX_FOLDERS, SAMPLES, Sections, has_gained, section_of
+from sitecrawl.plugins.rendering.sections import AGAIN, MAX_FOLDERS, SAMPLES, Sections, has_gained, section_of
 
 TEXT = b"<script></script><p>" + b"word " * 50
 AGAIN_OF_80 = 4

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from sitecrawl.page.items import Exchange
-from sitecrawl.rendering.proxy import Answer
+from sitecrawl.plugins.rendering.proxy import Answer
 
 MAX_SIZE: Final = 32 << 20
 """Bytes of all bodies."""

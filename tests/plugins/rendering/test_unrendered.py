@@ -6,7 +6,7 @@ from pathlib import Path
 
 from database_files import database_at
 
-from sitecrawl.rendering.unrendered import Unrendered
+from sitecrawl.plugins.rendering.unrendered import Unrendered
 
 
 def test_a_page_is_listed_until_it_is_rendered(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from typing import Any, Final, Self
 
 from scrapy.settings import BaseSettings
 
-from sitecrawl.base import declared, limits
+from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
+from sitecrawl.plugins.rendering import RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS
 
 OFF: Final = "0"
 AUTO: Final = "auto"
-MODES: Final = (OFF, "1", AUTO)
 
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -25,7 +25,7 @@ class RenderOptions:
     """See docs/rendering.md."""
 
     mode: str = OFF
-    """One of `MODES`."""
+    """`OFF`, `1` or `AUTO`."""
     pages: int = 2
     """That are rendered at once."""
     wait: float = 5.0
@@ -45,14 +45,14 @@ class RenderOptions:
     def from_settings(cls, settings: BaseSettings) -> Self:
         """With defaults for a project that has none of them."""
         return cls(
-            mode=str(declared.RENDER.read(settings)),
-            pages=declared.RENDER_PAGES.read(settings),
-            wait=declared.RENDER_WAIT.read(settings),
+            mode=str(RENDER.read(settings)),
+            pages=RENDER_PAGES.read(settings),
+            wait=RENDER_WAIT.read(settings),
             seconds=limits.RENDER_TIME.read(settings) or _NO_TIME_LIMIT,
             requests=limits.RENDER_REQUESTS.read_most(settings),
             size=limits.RENDER_SIZE.read_most(settings),
             memory=limits.RENDER_MEMORY.read_most(settings),
-            screenshots=declared.SCREENSHOTS.read(settings),
+            screenshots=SCREENSHOTS.read(settings),
         )
 
 

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.rendering import options
+from sitecrawl.plugins.rendering import options
 
 
 def test_a_browser_that_is_missing(tmp_path: Path) -> None:

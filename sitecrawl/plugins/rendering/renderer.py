@@ -23,13 +23,13 @@ from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
-from sitecrawl.rendering.browser import PICTURE_TYPE, Browser
-from sitecrawl.rendering.certificate import new_identity
-from sitecrawl.rendering.courier import Courier, Network
-from sitecrawl.rendering.kept import Kept
-from sitecrawl.rendering.options import RenderOptions, launch_options
-from sitecrawl.rendering.outcome import CONTENT_TYPE, Lost, NotRendered, Outcome
-from sitecrawl.rendering.proxy import Answer, Proxy
+from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser
+from sitecrawl.plugins.rendering.certificate import new_identity
+from sitecrawl.plugins.rendering.courier import Courier, Network
+from sitecrawl.plugins.rendering.kept import Kept
+from sitecrawl.plugins.rendering.options import RenderOptions, launch_options
+from sitecrawl.plugins.rendering.outcome import CONTENT_TYPE, Lost, NotRendered, Outcome
+from sitecrawl.plugins.rendering.proxy import Answer, Proxy
 
 _LOST_ALONE: Final = 5
 """Times that a page is rendered again, alone, under which the browser ends."""

@@ -12,7 +12,7 @@ from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 from scrapy.http import Response
 
 from middlewares.robots import RobotsMiddleware
-from sitecrawl.base import declared
+from sitecrawl.crawl.ending import NO_BROWSER
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
@@ -22,13 +22,14 @@ from sitecrawl.crawl.sessions import LOGOUT
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
-from sitecrawl.rendering.options import AUTO, OFF, RenderOptions
-from sitecrawl.rendering.outcome import CONTENT_TYPE, NO_BROWSER, Crashed, Lost, NoBrowser, NotRendered, Outcome
-from sitecrawl.rendering.sections import Sections, has_gained
-from sitecrawl.rendering.unrendered import Unrendered
+from sitecrawl.plugins.rendering import RENDER, SCREENSHOTS
+from sitecrawl.plugins.rendering.options import AUTO, OFF, RenderOptions
+from sitecrawl.plugins.rendering.outcome import CONTENT_TYPE, Crashed, Lost, NoBrowser, NotRendered, Outcome
+from sitecrawl.plugins.rendering.sections import Sections, has_gained
+from sitecrawl.plugins.rendering.unrendered import Unrendered
 
 if TYPE_CHECKING:
-    from sitecrawl.rendering.renderer import Renderer
+    from sitecrawl.plugins.rendering.renderer import Renderer
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +52,11 @@ class RenderingMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if declared.RENDER.read(crawler.settings) == OFF:
-            if declared.SCREENSHOTS.read(crawler.settings):
+        if RENDER.read(crawler.settings) == OFF:
+            if SCREENSHOTS.read(crawler.settings):
                 raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
-        from sitecrawl.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want
+        from sitecrawl.plugins.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want
 
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)

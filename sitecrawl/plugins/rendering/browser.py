@@ -28,8 +28,8 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
-from sitecrawl.rendering.options import RenderOptions
-from sitecrawl.rendering.outcome import Crashed, Lost, NoBrowser
+from sitecrawl.plugins.rendering.options import RenderOptions
+from sitecrawl.plugins.rendering.outcome import Crashed, Lost, NoBrowser
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser

@@ -1,0 +1,24 @@
+"""Pages as a browser has them (docs/rendering.md): a real one, that reaches the network by this process alone."""
+
+from typing import Final
+
+from sitecrawl.base.plugins import Plugin
+from sitecrawl.base.setting import Setting
+
+# fmt: off
+RENDER: Final = Setting("SITECRAWL_RENDER", "0", "name",
+    "`1`: open every page in a browser; `auto`: only where that helps ([rendering](rendering.md)).",
+    choices=("0", "1", "auto"))
+RENDER_PAGES: Final = Setting("SITECRAWL_RENDER_PAGES", 2, "pages",
+    "How many are rendered at once. Each needs a process of 100 MB or more.", least=1)
+RENDER_WAIT: Final = Setting("SITECRAWL_RENDER_WAIT", 5.0, "seconds",
+    "How long a page may take to load, and then again to stop asking for things.")
+SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
+    "Keep a picture of each rendered page, 10 to 100 kB.")
+# fmt: on
+
+PLUGIN = Plugin(
+    settings=(RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS),
+    wanted_by=("SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS"),
+    components={"DOWNLOADER_MIDDLEWARES": {"sitecrawl.plugins.rendering.middleware.RenderingMiddleware": 570}},
+)
