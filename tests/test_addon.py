@@ -15,7 +15,6 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
-from sitecrawl.rendering.options import MODES
 
 from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
 from sitecrawl.base import declared
@@ -28,6 +27,7 @@ from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER
 from sitecrawl.seen.policies import CACHES
+from sitecrawl.spiders.arguments import RENDER as RENDER_MODES
 from sitecrawl.urls.fingerprint import SPLITS
 
 SPIDER = """
@@ -408,7 +408,7 @@ def test_choices_are_what_there_is() -> None:
         declared.LINKS: LINKS,
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,
-        RENDER: MODES,
+        RENDER: RENDER_MODES,
         declared.SEEN_CACHE_POLICY: CACHES,
         declared.VERIFY_TLS: Verify,
     }

@@ -37,15 +37,15 @@ class InWant(DownloadFailedError):
 
 
 class TooManyHeaders(LimitExceeded):
-    """More header lines than SITECRAWL_MAX_HEADERS."""
+    """More header lines than `limits.HEADERS`."""
 
 
 class HeadersTooLarge(LimitExceeded):
-    """More bytes of headers than SITECRAWL_MAX_HEADER_SIZE."""
+    """More bytes of headers than `limits.HEADER_SIZE`."""
 
 
 class TooManyChunks(LimitExceeded):
-    """A body in more pieces than SITECRAWL_MAX_CHUNKS."""
+    """A body in more pieces than `limits.CHUNKS`."""
 
 
 class PrivateAddress(LimitExceeded):
