@@ -18,8 +18,7 @@ BODY_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", stat="limits/bod
 DECODED_SIZE: Final = replace(BODY_SIZE, stat="limits/decoded_size")
 TOTAL_TIME: Final = Limit("DOWNLOAD_TIMEOUT", 60.0, "seconds", stat="limits/total_time",
     what="For a whole download.")
-RATE: Final = Limit("SITECRAWL_MIN_RATE", 100.0, "bytes per second", stat="limits/rate",
-    what="A slower answer is [put off](limits.md#notes-on-single-limits), and later cut off; 0: no limit.")
+RATE: Final = FixedLimit(100.0, "bytes per second", "limits/rate")
 IDLE_TIME: Final = Limit("SITECRAWL_MAX_IDLE_TIME", 30.0, "seconds", stat="limits/idle_time",
     what="Silence in a download; 0: no limit.")
 HEADERS: Final = FixedLimit(1000, "lines", "limits/headers")

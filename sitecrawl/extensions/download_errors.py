@@ -92,7 +92,7 @@ class IdleTimeout(DownloadTimeoutError):
 
 
 class PutOff(DownloadTimeoutError):
-    """An answer that has begun, and comes more slowly than SITECRAWL_MIN_RATE: it is asked for again."""
+    """An answer that has begun, and comes more slowly than 100 bytes a second: it is asked for again."""
 
 
 class NothingYet(PutOff):

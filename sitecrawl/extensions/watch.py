@@ -1,7 +1,7 @@
 """Ends downloads that take too long, are silent for too long, or drip, and all of them when the crawl is to stop.
 
 Silence and drips are looked for once a second over all downloads, which costs a page nothing. An answer that has
-begun *drips* while it brings fewer than SITECRAWL_MIN_RATE bytes a second. It is cut off when it has dripped for as
+begun *drips* while it brings fewer than 100 bytes a second. It is cut off when it has dripped for as
 long as it came well before, and at least for `PATIENCE` seconds. On a first attempt it is put off after `SHORT`
 seconds, behind all else that waits for its host: so what is slow holds up hardly anything, and is asked for once
 more. Where `HOPELESS` of a host in a row have dripped the second time, too, the others get no longer then.
@@ -65,7 +65,7 @@ class Watch:
         self._crawler = crawler
         self._looked = looked
         self._max_idle = limits.IDLE_TIME.read_most(crawler.settings)
-        self._min_rate = limits.RATE.read(crawler.settings)
+        self._min_rate = limits.RATE.value
         self._puts_off = declared.PUT_OFF.read(crawler.settings), self._min_rate
         self._patience = declared.SHUTDOWN_TIME.read(crawler.settings)
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
