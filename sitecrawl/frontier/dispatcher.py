@@ -357,7 +357,7 @@ class Dispatcher:
             return None
         self._forms.visited()
         visit = self._hand_out(host, entry, now, turn)
-        if host.is_pool and host.is_silent(name_of(visit.url), self._politeness):
+        if host.silent and host.is_silent(_heard_of(host, visit.url), self._politeness):
             self._let_fail(visit)
         return visit
 
@@ -430,7 +430,7 @@ class Dispatcher:
 
     def _heard(self, host: Host, visit: Visit, *, failed: bool, retry_after: float) -> None:
         now = self._clock()
-        name = name_of(visit.url) if host.is_pool else host.name
+        name = _heard_of(host, visit.url)
         if failed:
             host.fail(visit.key, now, self._politeness, name)
         else:
@@ -464,3 +464,8 @@ class Dispatcher:
             host.revive(self._politeness)
             self._states.rewind(host)
             self.workbench.place(host, now)
+
+
+def _heard_of(host: Host, url: str) -> str:
+    """By what `host` keeps who answers: in a pool the name of the URL's host, elsewhere its scheme."""
+    return name_of(url) if host.is_pool else url.partition(":")[0]

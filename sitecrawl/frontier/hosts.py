@@ -127,8 +127,10 @@ class Host:
     """Whether it stands for all names of a site that have no record of their own (`frontier.sites`)."""
     put_off: Counter[int] | None = None
     """While it does not answer: how many of its URLs are of each level (`frontier.counts`)."""
+    answers: tuple[str, ...] = ()
+    """The schemes by which it has answered in this run; of a pool none."""
     silent: dict[str, int] = field(default_factory=dict)
-    """Of a pool: how often in a row names failed, the `MAX_SILENT` that did last."""
+    """How often in a row names failed (of a pool the `MAX_SILENT` that did last), or schemes: see `fail`."""
     drought: Drought = field(default_factory=Drought)
     pace: Pace = field(default_factory=Pace)
     _kin: Kin | None = None
@@ -289,28 +291,33 @@ class Host:
     def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "") -> None:
         """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time.
 
-        `name` is that of the URL's host. Of a pool, nothing of a name that fails too often is asked for any more, and
-        the other names wait no longer for it.
+        `name` is that of the URL's host in a pool, elsewhere its scheme. Of a name that fails too often nothing is
+        asked for any more, and what is left waits no longer for it. So it is with a scheme by which a host has never
+        answered, if it has by another: where nothing listens on port 443, links to it are no failures of port 80.
         """
-        self.failures += 1
-        if self.is_pool:
+        is_apart = self.is_pool or (bool(self.answers) and name not in self.answers)
+        if is_apart:
             self.silent[name] = self.silent.pop(name, 0) + 1
             if len(self.silent) > MAX_SILENT:
                 del self.silent[next(iter(self.silent))]
-        self.failing = self.failing[1], url
-        if self.is_dead(options):
-            return  # what becomes of it is decided at once
-        doublings = 0 if self.is_pool else min(self.failures - 1, 30)
+        if self.is_pool or not is_apart:
+            self.failures += 1
+            self.failing = self.failing[1], url
+            if self.is_dead(options):
+                return  # what becomes of it is decided at once
+        doublings = 0 if is_apart else min(self.failures - 1, 30)
         self.free_at = max(self.free_at, now + min(options.failure_delay * 2**doublings, options.max_delay))
 
     def answer(self, name: str) -> None:
-        """A download of a URL of the host `name` has worked."""
+        """A download has worked; `name` as for `fail`."""
+        if not self.is_pool and name not in self.answers:
+            self.answers += (name,)
         self.failures = 0
         self.pace.answered()
         self.silent.pop(name, None)
 
     def is_silent(self, name: str, options: PolitenessOptions) -> bool:
-        """Whether a pool asks for nothing of `name` any more, as of a host that is dead and has never answered."""
+        """Whether nothing is asked for any more of a pool's host, or by a scheme: it has never answered."""
         return 0 < min(options.max_first_failures, options.max_failures) <= self.silent.get(name, 0)
 
     @property

@@ -32,6 +32,7 @@ def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit
 
 def _take_over(host: Host, heir: Host) -> None:
     heir.failures, heir.failing, heir.silent = host.failures, host.failing, host.silent
+    heir.answers = host.answers
     heir.free_at, heir.asked_until, heir.ip = host.free_at, host.asked_until, host.ip
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from database_files import put_away
-from frontier_helpers import Bench, all_credit, check_sections
+from frontier_helpers import Bench, all_credit, check_sections, digest, url
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -20,6 +20,7 @@ from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 
 HOSTS = ["a.example", "b.example"]
 NAMES = [f"{section}/{n}" for section in ("one", "two") for n in range(6)]
@@ -204,4 +205,25 @@ def test_whoever_waited_for_a_host_that_falls_silent_goes_at_once(tmp_path):
     bench.frontier.downloaded(visit, 0.1, failed=True)
     bench.frontier.retry(visit, priority=-1, request=None)
     bench.finish(bench.take("deep"))
+    put_away(bench.database)
+
+
+def test_a_scheme_by_which_a_host_never_answers(tmp_path):
+    """Where nothing answers by https, links to it are given up after three failures, and all of http comes in."""
+    politeness = PolitenessOptions(delay_factor=0, failure_delay=0, per_ip=0, max_failures=5)
+    bench = Bench(tmp_path / "db", "bfs", politeness)
+    bench.add("home")
+    visit = bench.frontier.next()
+    safe = [Link(f"https://a.example/{n}", "a.example", key=digest(f"safe{n}")) for n in range(20)]
+    bench.link(visit, *safe, *(url(str(n)) for n in range(20)))
+    bench.finish(visit, failed=False)
+    asked, came = 0, 0
+    while (visit := bench.frontier.next()) is not None:
+        fails = visit.url.startswith("https:")
+        asked += fails and not visit.dead
+        came += not fails
+        bench.frontier.downloaded(visit, 0.1, failed=None if visit.dead else fails)
+        bench.frontier.done(visit, UrlState.FAILED if fails else UrlState.FETCHED, status=0, good=not fails)
+    assert (asked, came) == (politeness.max_first_failures, 20)
+    assert bench.frontier.is_finished()
     put_away(bench.database)
