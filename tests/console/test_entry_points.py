@@ -73,7 +73,7 @@ print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.") and 
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=True
     )
-    base = ["sitecrawl.base", "sitecrawl.base.errors", "sitecrawl.base.plugins"]
+    base = [f"sitecrawl.base{name}" for name in ("", ".errors", ".plugins", ".setting")]
     light = [*base, "sitecrawl.console", "sitecrawl.console.entry_points", "sitecrawl.console.interrupt"]
     assert done.stdout.split() == light
 

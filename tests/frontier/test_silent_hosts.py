@@ -213,7 +213,7 @@ def test_a_scheme_by_which_a_host_never_answers(tmp_path):
     politeness = PolitenessOptions(delay_factor=0, failure_delay=0, per_ip=0, max_failures=5)
     bench = Bench(tmp_path / "db", "bfs", politeness)
     bench.add("home")
-    visit = bench.frontier.next()
+    visit = bench.take("home")
     safe = [Link(f"https://a.example/{n}", "a.example", key=digest(f"safe{n}")) for n in range(20)]
     bench.link(visit, *safe, *(url(str(n)) for n in range(20)))
     bench.finish(visit, failed=False)

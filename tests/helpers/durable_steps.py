@@ -41,8 +41,8 @@ WORK = (
     "remote.store.Remote.send: put",
 )
 END = (
-    "export.fulltext._make: commit",
-    "export.fulltext.SearchIndex._transaction: commit",
+    "plugins.export.fulltext._make: commit",
+    "plugins.export.fulltext.SearchIndex._transaction: commit",
     "seen.bloom.ScalableBloom.save: fsync",
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
@@ -90,19 +90,19 @@ REPAIRS = {
     ),
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
-EXPORTS = _replaced("commands.export._write")
-MARKS = _replaced("export.marks.write_marks")
+EXPORTS = _replaced("plugins.export.commands.export._write")
+MARKS = _replaced("plugins.export.marks.write_marks")
 WACZ = (
-    *_replaced("commands.export.Command._wacz"),
-    "export.rooms.room_beside: rmtree",
-    "export.rooms._take_away: rmtree",
+    *_replaced("plugins.export.commands.export.Command._wacz"),
+    "plugins.export.rooms.room_beside: rmtree",
+    "plugins.export.rooms._take_away: rmtree",
 )
 EARLIER = _replaced("pagestore.earlier.write_list")
-REPORT = _replaced("commands.report.Command._write")
+REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
 UPLOAD = "crawl.remote_copy.send_all: batch"
-SEARCH = "export.fulltext.SearchIndex.update: script"
-FOLDER = "pagestore.folder.PageFolder.save: replace"
+SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
+FOLDER = "plugins.keyword.folder.PageFolder.save: replace"
 SEEN = (
     *((step, 1) for step in _replaced("seen.store.SeenStore._create_key")),
     ("seen.exact.RocksSet._write: batch", 1),
@@ -156,8 +156,8 @@ LEFT_OUT: Final = {
             "cluster.check._Check._page_faults: batch",
             "cluster.copy.Copying._apply: batch",
             "cluster.copy.Copying._clear: batch",
-            "export.sorting.Sorted._spill: unlink",
-            "export.sorting.Sorted.clear: unlink",
+            "plugins.export.sorting.Sorted._spill: unlink",
+            "plugins.export.sorting.Sorted.clear: unlink",
         ),
         "it is in a folder for the time being, which nobody reads again",
     ),
@@ -168,7 +168,7 @@ LEFT_OUT: Final = {
         ("cluster.leases.Renewal._load: eval", "cluster.leases.Renewal._load: answer"),
         "a lease that is not renewed is over by itself, and one that is lasts no longer than without the kill",
     ),
-    "export.folder.FolderWriter.write: replace": "each file is whole, and the next export writes all of them again",
-    "pagestore.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
+    "plugins.export.folder.FolderWriter.write: replace": "each file is whole, and the next export writes all again",
+    "plugins.keyword.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
 }
 """Points at which no process is killed, and why."""
