@@ -107,8 +107,8 @@ class Section:
     def be_fed(self, feeder: bytes) -> None:
         """The section with the key `feeder` has brought most of it: links from there show whether it has an end."""
         if self.feeder != feeder:
+            self.feeder = feeder
             self.trap.begin_anew(self.known)
-        self.feeder = feeder
 
     def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""

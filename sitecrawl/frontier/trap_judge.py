@@ -324,8 +324,6 @@ class TrapJudge:
         trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
         trap.cost = 0.0
         trap.begin_anew(unit.known)
-        if section is not None:  # what is held back counts no more for the host, so its share of new ones is smaller
-            host.trap.begin_anew(host.known)
         self.demoted[unit.key] = host, section
 
     def look_at_ends(self) -> list[Host]:

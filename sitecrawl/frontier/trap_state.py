@@ -111,14 +111,16 @@ class TrapState:
         ones for ever.
         """
         if self.is_stale:
-            self.is_stale, self.marked, self.links, self.new = False, max(known, 1), 0, 0
+            self.is_stale = False
+            self._start(known)
             return
         self.links += links
+        is_less = self._is_less
         if self.links >= MEASURED:
             self.sure_share = self.share
-        is_less = self._is_less
-        if known >= 2 * self.marked and self.links >= MEASURED:
-            self._begin(known, fell=is_less)
+            if known >= 2 * self.marked:
+                self.then, self.fell = self.share, is_less
+                self._start(known)
         self.falls = self.fell or self._is_less
 
     def begin_anew(self, known: int) -> None:
@@ -127,8 +129,12 @@ class TrapState:
         Links that have been found and not counted are of before: the next batch says nothing.
         """
         self.then = self.sure_share or self.then or self.share
+        self.sure_share = 0.0
         self.is_stale, self.fell, self.falls = True, False, False
-        self.marked, self.links, self.new, self.sure_share = max(known, 1), 0, 0, 0.0
+        self._start(known)
+
+    def _start(self, known: int) -> None:
+        self.marked, self.links, self.new = max(known, 1), 0, 0
 
     @property
     def share(self) -> float:
@@ -140,11 +146,6 @@ class TrapState:
         if not self.then or self.links < MEASURED:
             return False
         return self.share < FALL * self.then - SURE * sqrt(self.then * (1 - self.then) / self.links)
-
-    def _begin(self, known: int, *, fell: bool) -> None:
-        if self.links >= MEASURED or not self.then:
-            self.then = self.share
-        self.fell, self.marked, self.links, self.new = fell, max(known, 1), 0, 0
 
     def learn(self, news: float, fetched: int) -> None:
         """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
