@@ -238,7 +238,7 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
 
 def _add_wanted(settings: Settings) -> None:
     for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
-        if not plugin.wanted_by or any(settings.get(name) not in _NOTHING for name in plugin.wanted_by):
+        if not plugin.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in plugin.wanted_by):
             for name, components in plugin.components.items():
                 for path, priority in components.items():
                     _add(settings, name, path, priority)

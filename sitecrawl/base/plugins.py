@@ -25,15 +25,15 @@ class Plugin:
     """What a plug-in adds to a crawl, all of it by name."""
 
     settings: Collection[Setting[Any]] = ()
-    wanted_by: Collection[str] = ()
-    """Settings of which one has to say something before its components are imported; none where they always are."""
+    wanted_by: Collection[Setting[Any]] = ()
+    """Settings of which one has to say something before its components are imported; none: they always are."""
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
     spiders: Collection[str] = ()
     """Modules of spiders, which the project of sitecrawl itself has; others name them in `SPIDER_MODULES`."""
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[Setting[Any], str] = field(default_factory=dict)
     """Settings that name files, and dotted paths of functions: `to(target)` gives what writes one when the crawl has
     ended, of the crawl's directory and its settings, and raises `OptionError` for a name of no use.
     """

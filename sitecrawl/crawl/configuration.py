@@ -193,11 +193,6 @@ def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave
                 yield RobotsLeave(sheet.hosts, sheet.robots.paths, sheet.robots.reason)
 
 
-def use(settings: BaseSettings) -> tuple[str, str]:
-    """What the pages are for, empty if that is not said, and our name to robots.txt, which may forbid it."""
-    return str(settings.get("SITECRAWL_USE") or ""), robots_agent(settings)
-
-
 def robots_agent(settings: BaseSettings) -> str:
     """By which robots.txt knows the crawl."""
     agent: str = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]
@@ -285,7 +280,7 @@ def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> 
 def earlier_crawls(settings: BaseSettings) -> list[Path]:
     """The directories of crawls whose bodies are not stored again. Raises `OptionError`."""
     named = [Path(name.strip()) for name in declared.DEDUPE_FROM.read(settings) if name.strip()]
-    if named and settings.get("SITECRAWL_DUPLICATE_CONTENT") == KEEP:
+    if named and declared.DUPLICATE_CONTENT.read(settings) == KEEP:
         raise OptionError(
             "SITECRAWL_DEDUPE_FROM stores a body once, and SITECRAWL_DUPLICATE_CONTENT=keep each time: choose"
         )

@@ -28,8 +28,8 @@ def outputs(settings: BaseSettings) -> list[Output]:
     """Those that the settings of plug-ins name. Raises `OptionError` for what has no form."""
     found = []
     for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
-        for name, path in plugin.outputs.items():
-            if value := plugins.settings()[name].read(settings):
+        for setting, path in plugin.outputs.items():
+            if value := setting.read(settings):
                 to = load_object(path)
                 found += [Output(target, to(target)) for target in (value if isinstance(value, list) else [value])]
     return found

@@ -18,13 +18,13 @@ SEARCH_INDEX: Final = Setting("SITECRAWL_SEARCH_INDEX", False, "yes or no",
 
 PLUGIN = Plugin(
     settings=(USE, EXPORTS, SEARCH_INDEX),
-    wanted_by=("SITECRAWL_SEARCH_INDEX", "SITECRAWL_USE"),
+    wanted_by=(SEARCH_INDEX, USE),
     components={
         "EXTENSIONS": {
             "sitecrawl.plugins.export.search_index.SearchIndexing": 0,
             "sitecrawl.plugins.export.tdm_files.TdmFiles": 0,
         }
     },
-    outputs={"SITECRAWL_EXPORTS": "sitecrawl.plugins.export.outputs.export_to"},
+    outputs={EXPORTS: "sitecrawl.plugins.export.outputs.export_to"},
     commands={name: f"sitecrawl.plugins.export.commands.{name}.Command" for name in ("changes", "export", "search")},
 )

@@ -24,7 +24,6 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
-from sitecrawl.http.uses import TDM_FILE
 from sitecrawl.page.beginning import html_of
 from sitecrawl.page.directives import directives_of_headers, header_links
 from sitecrawl.page.items import Headers
@@ -46,6 +45,8 @@ _MAY_SAY: Final = re.compile(rb"tdm-|rsl\+xml|robots", re.IGNORECASE)
 _LICENSE: Final = re.compile(r"^[^\S\n]*+license[^\S\n]*+:[^\S\n]*+([^\s#]++)", re.IGNORECASE | re.MULTILINE)
 _MAX_ELEMENTS: Final = 2_000
 _MAX_TOKENS: Final = 50
+TDM_FILE: Final = "/.well-known/tdmrep.json"
+"""Where a host says what it reserves (TDM Reservation Protocol)."""
 _MAX_HOSTS: Final = 1_000
 """Of which is kept what their files say."""
 _MAX_LENGTH: Final = 2_000

@@ -30,6 +30,7 @@ from sitecrawl.crawl.traffic import INCOMPLETE, INDEXED
 from sitecrawl.isolation.documents import IsolatedDocuments
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.plugins.export import SEARCH_INDEX
 from sitecrawl.plugins.export.fulltext import SearchIndex
 from sitecrawl.plugins.export.pages import Pages
 
@@ -45,7 +46,7 @@ class SearchIndexing:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SearchIndexing:
         settings = crawler.settings
-        if not settings.getbool("SITECRAWL_SEARCH_INDEX") or only_looks() or not has_our_scheduler(settings):
+        if not SEARCH_INDEX.read(settings) or only_looks() or not has_our_scheduler(settings):
             raise NotConfigured
         indexing = cls()
         crawler.signals.connect(indexing.spider_opened, signal=signals.spider_opened)

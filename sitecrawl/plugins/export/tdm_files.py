@@ -11,7 +11,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from sitecrawl.crawl.requests import OF_TDM_FILES
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.http.uses import TDM_FILE
+from sitecrawl.plugins.export import USE
+from sitecrawl.plugins.export.rights import TDM_FILE
 
 
 class TdmFiles:
@@ -23,7 +24,7 @@ class TdmFiles:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> TdmFiles:
-        if not crawler.settings.get("SITECRAWL_USE"):
+        if not USE.read(crawler.settings):
             raise NotConfigured
         files = cls(crawler)
         crawler.signals.connect(files.spider_opened, signal=signals.spider_opened)

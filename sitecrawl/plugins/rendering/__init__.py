@@ -19,6 +19,6 @@ SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
 
 PLUGIN = Plugin(
     settings=(RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS),
-    wanted_by=("SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS"),
+    wanted_by=(RENDER, SCREENSHOTS),
     components={"DOWNLOADER_MIDDLEWARES": {"sitecrawl.plugins.rendering.middleware.RenderingMiddleware": 570}},
 )

@@ -16,7 +16,7 @@ REPORT: Final = Setting("SITECRAWL_REPORT", "", "name of a file",
 
 PLUGIN = Plugin(
     settings=(REPORT,),
-    outputs={"SITECRAWL_REPORT": "sitecrawl.plugins.report.commands.report.report_to"},
+    outputs={REPORT: "sitecrawl.plugins.report.commands.report.report_to"},
     commands={"report": "sitecrawl.plugins.report.commands.report.Command"},
     needs=("why",),
 )

@@ -12,7 +12,7 @@ OTEL: Final = Setting("SITECRAWL_OTEL", False, "yes or no",
 
 PLUGIN = Plugin(
     settings=(OTEL,),
-    wanted_by=("SITECRAWL_OTEL",),
+    wanted_by=(OTEL,),
     components={"EXTENSIONS": {"sitecrawl.plugins.telemetry.extension.Telemetry": 0}},
     needs=("dashboard",),
 )

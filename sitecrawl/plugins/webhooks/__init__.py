@@ -18,6 +18,6 @@ HEARTBEAT: Final = Setting("SITECRAWL_HEARTBEAT", 60.0, "seconds",
 
 PLUGIN = Plugin(
     settings=(WEBHOOKS, STALL, ERROR_THRESHOLD, HEARTBEAT),
-    wanted_by=("SITECRAWL_WEBHOOKS",),
+    wanted_by=(WEBHOOKS,),
     components={"EXTENSIONS": {"sitecrawl.plugins.webhooks.extension.Webhooks": 0}},
 )

@@ -81,7 +81,7 @@ class Webhooks:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Webhooks:
         settings = crawler.settings
-        hooks = read_hooks(settings.get(WEBHOOKS.name), partial(configuration.revealed, name="SITECRAWL_WEBHOOKS"))
+        hooks = read_hooks(settings.get(WEBHOOKS.name), partial(configuration.revealed, name=WEBHOOKS.name))
         if not hooks or directories.only_looks():
             raise NotConfigured
         if not has_our_scheduler(settings):

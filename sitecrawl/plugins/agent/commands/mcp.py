@@ -13,8 +13,9 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.export import USE
 from sitecrawl.plugins.why.why_source import source_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ class Command(ReadingCommand):
 
             assert self.settings is not None
             crawl = StoredCrawl(
-                lambda: self.pages(opts), lambda: source_of(self, opts), *configuration.use(self.settings)
+                lambda: self.pages(opts),
+                lambda: source_of(self, opts),
+                USE.read(self.settings),
+                robots_agent(self.settings),
             )
             if opts.http is None:
                 from sitecrawl.plugins.agent.mcp_server import server_of  # noqa: PLC0415 - as above

@@ -20,12 +20,12 @@ from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.nothing import Counted, in_store, why_nothing
 from sitecrawl.console.output import output
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import Reader
-from sitecrawl.plugins.export import graph
+from sitecrawl.plugins.export import USE, graph
 from sitecrawl.plugins.export.changes import GONE, MOVED, changes
 from sitecrawl.plugins.export.chunks import FIELDS as CHUNK_FIELDS
 from sitecrawl.plugins.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, chunk_rows
@@ -167,7 +167,7 @@ class Command(ReadingCommand):
     def _use(self) -> tuple[str, str]:
         """What the pages are for, if that is said, and our name to robots.txt."""
         assert self.settings is not None
-        return configuration.use(self.settings)
+        return USE.read(self.settings), robots_agent(self.settings)
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:

@@ -11,8 +11,9 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import write
 from sitecrawl.console.nothing import in_store
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.export import USE
 from sitecrawl.plugins.export.fulltext import SearchIndex, query_of
 from sitecrawl.plugins.export.hit_rows import HITS
 from sitecrawl.plugins.export.texts import pages_with_texts
@@ -46,7 +47,7 @@ class Command(ListingCommand):
 
     def list(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        use, agent = configuration.use(self.settings)
+        use, agent = USE.read(self.settings), robots_agent(self.settings)
         with (
             self.pages(opts) as reader,
             SearchIndex(reader.directory) as index,
