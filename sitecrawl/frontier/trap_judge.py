@@ -75,7 +75,7 @@ WAITING: Final = 1.5
 FED: Final = 0.9
 """The share of a section's URLs from which on nobody else brings any."""
 LEAST_PROBES: Final = 50
-PROBES_DIVISOR: Final = 4
+PROBES_DIVISOR: Final = 10
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
 LEAST_TRUST: Final = 1e-7
@@ -265,14 +265,16 @@ class TrapJudge:
     def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
         """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
         of which `section` is one; and the fetches and the size of all of these: they share one budget, so that none
-        makes room for another.
+        makes room for another. On a host that no seed names a section counts once it has been tried: a trap mints
+        sections, too.
         """
         elsewhere, spent, size = 0.0, 0, 0.0
+        is_named = host.key in self.graph.seeds
         for one in host.sections.values():
             if one is section or self._is_endless(one):
                 spent += one.fetched
                 size += _size(one)
-            else:
+            elif is_named or one.fetched >= self.options.min_probes:
                 elsewhere += one.good + one.queued * one.shown
         return elsewhere, spent, size
 

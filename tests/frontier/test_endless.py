@@ -189,6 +189,31 @@ def test_a_trap_on_a_foreign_host(bench):
     assert sum("/item/" in address for address in fetched) == 100
 
 
+@pytest.mark.parametrize("mutual", [False, True])
+def test_two_hosts_that_mint_beside_small_ones(bench, mutual):
+    """With the default options they cost no more fetches than there are good pages: 300, on five hosts."""
+    minting = [f"m{n}.example" for n in range(2)]
+    good = ["a.example", *(f"good{n}.example" for n in range(4))]
+    minted = count()
+
+    def links_of(address: str) -> list:
+        host = address.split("/")[2]
+        if host in minting:
+            to = minting if mutual else [host]
+            return [url(f"p{number}/q{number}", to[number % len(to)]) for number in (next(minted) for _ in range(10))]
+        if address.endswith("/home"):
+            return [url(f"art/{n}", host) for n in range(59)] + [url("home", other) for other in [*good, *minting]]
+        number = number_of(address)
+        return [url("home", host), *(url(f"art/{(number * 7 + n) % 59}", host) for n in range(5))]
+
+    crawl = bench(**{name: getattr(TrapOptions(), name) for name in TrapOptions.__slots__})
+    fetched = crawl.surf(links_of)
+    traps = [address for address in fetched if address.split("/")[2] in minting]
+    assert crawl.frontier.is_finished()
+    assert len(fetched) - len(traps) == 300
+    assert len(traps) <= 300
+
+
 def test_a_list_that_leads_to_items(bench):
     """However many pages it has, each of which brings the next: what it leads to vouches for it."""
     pages = 400
