@@ -1,9 +1,10 @@
 """Cache replacement, replayed: how many requests of a stream miss a cache of a given size?
 
-Requests are small numbers, one a URL. CLOCK, LRU and RANDOM are the product's own, as in a crawl; so is `FIRST`, its
-STATIC, which keeps what comes first. The others are what Broder, Najork and Wiener ("Efficient URL caching for World
-Wide Web crawling", WWW 2003) compare them with, which no crawl can have:
+Requests are small numbers, one a URL. CLOCK is the product's own, as in a crawl; so is `FIRST`, its STATIC, which
+keeps what comes first. The others are what Broder, Najork and Wiener ("Efficient URL caching for World Wide Web
+crawling", WWW 2003) compare them with:
 
+- `LRU` forgets what was asked for the longest time ago, and `RANDOM` any;
 - `STATIC` holds the most frequent URLs of the whole stream from the first request on, and never changes;
 - `MIN` forgets what will not be asked for the longest time (Belady 1966): nothing can do better that has to take in
   what it is asked for, and it needs to know the future;
@@ -13,15 +14,73 @@ Wide Web crawling", WWW 2003) compare them with, which no crawl can have:
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
+from random import Random
 
 from sitecrawl.seen.cache import Cache
 from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.policies import Lru, RandomCache, StaticCache
+from sitecrawl.seen.static import StaticCache
 
 Stream = Sequence[int]
+
+
+class Lru(Cache):
+    """Forgets what was asked for the longest time ago."""
+
+    __slots__ = ()
+
+    name = "LRU"
+    _held: OrderedDict[bytes, None]
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._held = OrderedDict()
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if known:
+            self._held.move_to_end(key)
+        else:
+            if len(self._held) == self.capacity:
+                self._held.popitem(last=False)
+            self._held[key] = None
+        return self._count(known=known)
+
+
+class RandomCache(Cache):
+    """Forgets any, in an order that is the same for every crawl."""
+
+    __slots__ = ("_chance", "_slots")
+
+    name = "RANDOM"
+    _held: set[bytes]
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._held = set()
+        self._slots: list[bytes] = []
+        self._chance = Random(0).random
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if not known:
+            self._insert(key)
+        return self._count(known=known)
+
+    def _insert(self, key: bytes) -> None:
+        if len(self._slots) < self.capacity:
+            self._slots.append(key)
+        else:
+            slot = int(self._chance() * self.capacity)
+            self._held.discard(self._slots[slot])
+            self._slots[slot] = key
+        self._held.add(key)
+
+    def clear(self) -> None:
+        super().clear()
+        self._slots.clear()
 
 
 def infinite(stream: Stream, size: int) -> int:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
@@ -22,14 +21,11 @@ class DatabasePipeline:
 
     table_setting = declared.DATABASE_TABLE
     stat = "database/pages"
+    store_class: ClassVar[type[DatabaseStore]] = DatabaseStore
 
     def __init__(self, store: DatabaseStore, stats: StatsCollector) -> None:
         self._store = store
         self._stats = stats
-
-    @staticmethod
-    def store_class(settings: BaseSettings) -> type[DatabaseStore]:
-        return DatabaseStore
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -46,7 +42,7 @@ class DatabasePipeline:
             table=cls.table_setting.read(settings),
         )
         stop_on_storage_error(crawler)
-        store = cls.store_class(settings)(options)
+        store = cls.store_class(options)
         runtime.checkpoints.add(store)
         return cls(store, crawler.stats)
 

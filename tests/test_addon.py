@@ -26,7 +26,6 @@ from sitecrawl.crawl.presets import PRESETS
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER
-from sitecrawl.seen.policies import CACHES
 from sitecrawl.spiders.arguments import RENDER as RENDER_MODES
 from sitecrawl.urls.fingerprint import SPLITS
 
@@ -141,7 +140,6 @@ OTHERS = {
     "SITECRAWL_PLUGINS_OFF": ["webhooks"],
     "SITECRAWL_RENDER": "auto",
     "SITECRAWL_SEEN_BLOOM": "rbloom",
-    "SITECRAWL_SEEN_CACHE_POLICY": "lru",
     "SITECRAWL_SEEN_ERROR_RATE": 0.5,
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_ERROR_THRESHOLD": 0.25,
@@ -409,7 +407,6 @@ def test_choices_are_what_there_is() -> None:
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,
         RENDER: RENDER_MODES,
-        declared.SEEN_CACHE_POLICY: CACHES,
         declared.VERIFY_TLS: Verify,
     }
     for setting, names in known.items():

@@ -71,11 +71,8 @@ SEEN_ERROR_RATE: Final = Setting("SITECRAWL_SEEN_ERROR_RATE", 0.01, "share",
     "How often the filter may take a new URL for a known one.")
 SEEN_CACHE: Final = Setting("SITECRAWL_SEEN_CACHE", 65_536, "URLs",
     "Popular URLs that are recognised without asking the filter. About 260 bytes of memory each.")
-SEEN_CACHE_POLICY: Final = Setting("SITECRAWL_SEEN_CACHE_POLICY", "clock", "name",
-    "What this cache forgets first: what was not asked for lately, or for longest; anything; nothing.",
-    choices=("clock", "lru", "random", "static"))
 SEEN_STATIC_FROM: Final = Setting("SITECRAWL_SEEN_STATIC_FROM", "", "a directory",
-    "That of an earlier crawl, whose most important URLs the cache has places for; it is `static` then.")
+    "An earlier crawl's, whose most important URLs the cache has places for; others come while there is room.")
 SEEN_EXACT: Final = Setting("SITECRAWL_SEEN_EXACT", True, "yes or no",
     "Ask the exact set on disk when the filter says yes. `False`: faster, and some pages are lost.")
 
@@ -141,8 +138,6 @@ REDIS_PAGES_KEY: Final = Setting("SITECRAWL_REDIS_PAGES_KEY", "%(spider)s:pages"
     "The list on Redis into which `pipelines.RedisPipeline` puts pages.")
 ITEMS_TABLE: Final = Setting("SITECRAWL_ITEMS_TABLE", "items", "name",
     "The table of `pipelines.ItemsPipeline`: the items that spiders extract.")
-ITEMS_COLUMNS: Final = Setting("SITECRAWL_ITEMS_COLUMNS", False, "yes or no",
-    "Each field of an item is a [column of that table](page-store.md#items-as-columns); otherwise one has all.")
 
 # What a person sees
 LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
@@ -181,6 +176,8 @@ RETIRED: Final = {
     "SITECRAWL_GC_THRESHOLD": "it is 10,000 objects",
     "SITECRAWL_ERROR_WINDOW": "it is 300 seconds",
     "SITECRAWL_SITEMAP_PRICE": "it is 3,600 seconds",
+    "SITECRAWL_ITEMS_COLUMNS": "the table has an item's fields as JSON",
+    "SITECRAWL_SEEN_CACHE_POLICY": "it is CLOCK, and with SITECRAWL_SEEN_STATIC_FROM static",
     "SITECRAWL_NO_PAGE_CODE": "it is 4, and with SITECRAWL_EXIT_CODES=False 0",
     "SITECRAWL_HELD_BACK_CODE": "it is 5, and with SITECRAWL_EXIT_CODES=False 0",
     **dict.fromkeys(

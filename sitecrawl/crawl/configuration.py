@@ -334,6 +334,5 @@ def seen(settings: BaseSettings) -> SeenOptions:
         error_rate=declared.SEEN_ERROR_RATE.read(settings),
         capacity=declared.SEEN_CAPACITY.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
-        policy="static" if static_from(settings) else declared.SEEN_CACHE_POLICY.read(settings),
         exact=declared.SEEN_EXACT.read(settings),
     )

@@ -138,7 +138,6 @@ class DatabaseStore(Participant):
     def __init__(self, options: DatabaseOptions) -> None:
         self._options = options
         self._engine = _engine(options.url)
-        self._table: sa.Table | None = None
         self._pending: dict[str, dict[str, Any]] = {}
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -188,7 +187,7 @@ class DatabaseStore(Participant):
     def _prepare(self) -> None:
         """Make the table, or see whether the one that is there will do."""
         table = self.make_table(self._options.table)
-        self._use(table)
+        self._insert = upsert(table, self._engine.dialect.name)
         table.create(self._engine, checkfirst=True)
         has = {column["name"] for column in sa.inspect(self._engine).get_columns(table.name)}
         if missing := sorted(set(table.columns.keys()) - has):
@@ -196,10 +195,6 @@ class DatabaseStore(Participant):
                 f"the table {table.name!r} of {self.where} has no column {', '.join(missing)}: "
                 "name another table in SITECRAWL_DATABASE_TABLE"
             )
-
-    def _use(self, table: sa.Table) -> None:
-        self._table = table
-        self._insert = upsert(table, self._engine.dialect.name)
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         with self._engine.begin() as connection:
@@ -211,9 +206,6 @@ class DatabaseStore(Participant):
         while True:
             try:
                 return self._write(rows)
-            except FormatMismatch as error:
-                self._lost = str(error)
-                raise
             except SQLAlchemyError as error:
                 if not _may_pass(error) or time.monotonic() + wait > deadline:
                     failure = self._failure(error)

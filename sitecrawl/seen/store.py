@@ -25,9 +25,10 @@ from sitecrawl.crawldir.faults import file_error
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.cache import Cache
+from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.exact import RocksSet
 from sitecrawl.seen.files import read_file, write_file
-from sitecrawl.seen.policies import cache_of
+from sitecrawl.seen.static import StaticCache
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
@@ -48,10 +49,8 @@ class SeenOptions:
     """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""
-    policy: str = "clock"
-    """Eviction policy of the cache, one of `seen.policies.CACHES`."""
-    popular: tuple[bytes, ...] = ()
-    """Keys that have places in a static cache from the start."""
+    popular: tuple[bytes, ...] | None = None
+    """Keys that have places in a static cache from the start. None: the cache is CLOCK's."""
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
 
@@ -62,7 +61,7 @@ class SeenOptions:
 
     def new_cache(self) -> Cache:
         """Raises `OptionError`."""
-        return cache_of(self.policy, self.cache, self.popular)
+        return Clock(self.cache) if self.popular is None else StaticCache(self.cache, self.popular)
 
     def new_bloom(self) -> ScalableBloom:
         """Raises `OptionError`."""

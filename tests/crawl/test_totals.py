@@ -81,7 +81,7 @@ def test_a_crawl_shows_them(tmp_path: Path) -> None:
     "settings",
     [
         {"SITECRAWL_SEEN_BLOOM": "md5", "SITECRAWL_SEEN_CAPACITY": 100},
-        {"SITECRAWL_SEEN_EXACT": False, "SITECRAWL_SEEN_CACHE_POLICY": "lru"},
+        {"SITECRAWL_SEEN_EXACT": False},
     ],
 )
 def test_what_a_filter_alone_misses_is_told(tmp_path: Path, settings: dict[str, object]) -> None:

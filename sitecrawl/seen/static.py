@@ -1,0 +1,42 @@
+"""STATIC: a cache that forgets nothing. What comes first stays, and of `popular` whatever comes.
+
+Broder, Najork and Wiener ("Efficient URL caching for World Wide Web crawling", WWW 2003) fill it with the most
+frequent URLs of the whole crawl, which an earlier one can tell. They have their places from the start, and come in
+when they are met: a hit says that this crawl has seen the URL. Nothing is on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from sitecrawl.seen.cache import Cache
+
+
+class StaticCache(Cache):
+    """See the module. Raises `OptionError` for a capacity below 1."""
+
+    __slots__ = ("_popular", "_room")
+
+    name = "STATIC"
+    _held: set[bytes]
+
+    def __init__(self, capacity: int, popular: Iterable[bytes] = ()) -> None:
+        super().__init__(capacity)
+        self._held = set()
+        self._popular = frozenset(islice(popular, capacity))
+        self._room = capacity - len(self._popular)
+        """For others."""
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if not known and key in self._popular:
+            self._held.add(key)
+        elif not known and self._room:
+            self._held.add(key)
+            self._room -= 1
+        return self._count(known=known)
+
+    def clear(self) -> None:
+        super().clear()
+        self._room = self.capacity - len(self._popular)
