@@ -34,8 +34,8 @@ from markdown_it import MarkdownIt  # noqa: E402
 from realweb import tool  # noqa: E402
 from resiliparse.extract.html2text import extract_plain_text  # noqa: E402
 
-from sitecrawl.page.markdown import blocks_of, joined  # noqa: E402
 from sitecrawl.page.text_lines import html_lines  # noqa: E402
+from sitecrawl.plugins.export.markdown import blocks_of, joined  # noqa: E402
 from sitecrawl.plugins.export.text import markdown_of, text_of  # noqa: E402
 
 LABELS = {

@@ -7,7 +7,7 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,7 +115,6 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinksMiddleware": 950,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
-_FTP_HANDLER: Final = {"ftp": "sitecrawl.extensions.ftp_later.FtpLater"}
 _EXPORTERS: Final = {"xml": "sitecrawl.extensions.xml_exporter.XmlItemExporter"}
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _REPLACED: Final = (
@@ -160,12 +159,14 @@ class Addon:
             for path, priority in components.items():
                 if priority is not None:
                     _add(settings, name, path, priority)
-        _add_wanted(settings)
+        working = plugins.working(declared.PLUGINS_OFF.read(settings)).values()
+        _add_wanted(settings, working)
         if to_parent() is not None:
             name_own_feeds(settings)
         _replace_scrapys(settings)
         _without_tunnels(settings)
-        handlers = {**_HANDLERS, **_FTP_HANDLER, **settings.getdict("DOWNLOAD_HANDLERS")}
+        added = {scheme: path for plugin in working for scheme, path in plugin.handlers.items()}
+        handlers = {**_HANDLERS, **added, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
         exporters = {**_EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
         settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
@@ -236,8 +237,8 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
             settings.set_in_component_priority_dict(name, component, None)
 
 
-def _add_wanted(settings: Settings) -> None:
-    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
+def _add_wanted(settings: Settings, working: Iterable[plugins.Plugin]) -> None:
+    for plugin in working:
         if not plugin.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in plugin.wanted_by):
             for name, components in plugin.components.items():
                 for path, priority in components.items():

@@ -33,7 +33,7 @@ LONGEST: Final = (
     "project/test_again.py",
     "spiders/test_generic.py",
     "dashboard/test_live.py",
-    "extensions/test_ftp_handler.py",
+    "plugins/ftp/test_handler.py",
     "tests/test_scheduler.py",
     "whole_crawls/test_private_names.py",
     "checking/test_check_crawl.py",

@@ -257,7 +257,7 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
     )
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
     assert handlers == {
-        "ftp": "sitecrawl.extensions.ftp_later.FtpLater",
+        "ftp": "sitecrawl.plugins.ftp.FtpLater",
         "http": "sitecrawl.extensions.download_handler.DownloadHandler",
         "https": "shop.Handler",
     }

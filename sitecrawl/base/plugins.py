@@ -29,6 +29,8 @@ class Plugin:
     """Settings of which one has to say something before its components are imported; none: they always are."""
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
+    handlers: Mapping[str, str] = field(default_factory=dict)
+    """Schemes of URLs, and dotted paths of Scrapy's download handlers for them."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
     spiders: Collection[str] = ()

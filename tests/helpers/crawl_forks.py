@@ -69,7 +69,7 @@ SPARED = (
     "uvloop",
 )  # fmt: skip
 """Modules that each crawl would import itself, if there are any of the name: another Scrapy may have others."""
-LATER = frozenset({"sitecrawl.extensions.ftp_client", "sitecrawl.extensions.ftp_session"})
+LATER = frozenset({"sitecrawl.plugins.ftp.client", "sitecrawl.plugins.ftp.session"})
 """Modules that take the reactor, so that a crawl has to have chosen it."""
 
 

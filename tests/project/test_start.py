@@ -22,8 +22,8 @@ UNUSED = frozenset(
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
      "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy",
-     "sitecrawl.crawl.sessions", "sitecrawl.extensions.ftp_handler", "sitecrawl.job.reading",
-     "sitecrawl.rules", "middlewares.login",
+     "sitecrawl.crawl.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.job.reading",
+     "middlewares.login",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")

@@ -79,5 +79,5 @@ def test_nobody_reads_all() -> None:
     assert {path.relative_to(PROJECT).as_posix() for path in files} == {
         "sitecrawl/plugins/export/changes.py", "sitecrawl/plugins/export/exported_page.py",
         "sitecrawl/plugins/export/fulltext.py", "sitecrawl/plugins/export/wacz.py",
-        "sitecrawl/page/links.py", "sitecrawl/rules/sources.py",
+        "sitecrawl/page/links.py", "sitecrawl/plugins/export/sources.py",
     }  # fmt: skip

@@ -23,9 +23,9 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.page.markdown import joined
 from sitecrawl.plugins.export.exported_page import ExportedPage, time_of
 from sitecrawl.plugins.export.formats import iso
+from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.once import Once
 
 _MOST_FOLDERS: Final = 12

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sitecrawl.page.markdown import language_of
 from sitecrawl.page.markup import MARKUP, end_of_content
+from sitecrawl.plugins.export.markdown import language_of
 
 _INLINE: Final = ("blockquote", "code", "kbd", "samp", "tt", "strong", "b", "em", "i")
 """Elements of which both tags are kept."""

@@ -18,7 +18,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_SIZE
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.plugins.export.fields import Data
-from sitecrawl.rules.sources import PageText
+from sitecrawl.plugins.export.sources import PageText
 from sitecrawl.urls.url import parse
 
 _PROPERTY = re.compile(r"(?:og|article|book|profile|music|video|product|fb|twitter):[\w:.-]{1,100}", re.IGNORECASE)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.page.markdown import blocks_of, joined
 from sitecrawl.plugins.export.chunks import Chunk, chunks
+from sitecrawl.plugins.export.markdown import blocks_of, joined
 
 
 def parts(html: str, most: int = 20) -> list[Chunk]:

@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
-from sitecrawl.page.markdown import joined
 from sitecrawl.plugins.export import text
+from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.text import every_line, markdown_of, text_of
 
 ARTICLE = "".join(f"<p>Sentence {number} of an article, which says what it is about.</p>" for number in range(20))

@@ -21,7 +21,8 @@ from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
 
 if TYPE_CHECKING:
-    from sitecrawl.rules import Extraction, Outcome, RuleSet
+    from sitecrawl.plugins.extract.extraction import Extraction, Outcome
+    from sitecrawl.plugins.extract.rule import RuleSet
 
 
 _CUT_OFF: Final[dict[Limit[Any], str]] = {
@@ -43,7 +44,7 @@ class ExtractSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from sitecrawl.rules import read_rules  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.plugins.extract.reading import read_rules  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
 
         kwargs = with_job_file(crawler, kwargs)
         path = kwargs.pop("rules", None)
@@ -64,7 +65,8 @@ class ExtractSpider(SiteSpider):
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
     def page(self, response: Response) -> PageItem:
-        from sitecrawl.rules import Extraction, PageText  # noqa: PLC0415 - as above
+        from sitecrawl.plugins.export.sources import PageText  # noqa: PLC0415 - as above
+        from sitecrawl.plugins.extract.extraction import Extraction  # noqa: PLC0415 - as above
 
         page = super().page(response)
         if not 200 <= page.status < 300 or page.charset is None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sitecrawl.page.markdown import blocks_of, joined
+from sitecrawl.plugins.export.markdown import blocks_of, joined
 
 READER = MarkdownIt("commonmark").enable("table")
 TAGS = (

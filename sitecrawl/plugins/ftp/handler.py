@@ -25,14 +25,14 @@ from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.extensions.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
-from sitecrawl.ftp.listing import Listing
-from sitecrawl.ftp.location import folder_url, location_of
-from sitecrawl.ftp.media_type import media_type_of
-from sitecrawl.ftp.page import CONTENT_TYPE, page_of
+from sitecrawl.plugins.ftp.listing import Listing
+from sitecrawl.plugins.ftp.location import folder_url, location_of
+from sitecrawl.plugins.ftp.media_type import media_type_of
+from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
 from sitecrawl.urls.url import FTP, Url, parse
 
 if TYPE_CHECKING:
-    from sitecrawl.extensions.ftp_session import Answer, Session
+    from sitecrawl.plugins.ftp.session import Answer, Session
 
 logger = logging.getLogger(__name__)
 
@@ -88,8 +88,8 @@ class FtpDownloadHandler(FTPDownloadHandler):
         return self._response(url, session, answer)
 
     def _session(self, request: Request, url: Url) -> Session:
-        from sitecrawl.extensions.ftp_client import Login  # noqa: PLC0415 - they take the reactor
-        from sitecrawl.extensions.ftp_session import Session  # noqa: PLC0415
+        from sitecrawl.plugins.ftp.client import Login  # noqa: PLC0415 - they take the reactor
+        from sitecrawl.plugins.ftp.session import Session  # noqa: PLC0415
 
         meta = request.meta
         login = Login(

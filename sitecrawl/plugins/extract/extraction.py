@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_TIME
-from sitecrawl.rules.rule import Field, Rule, RuleSet
-from sitecrawl.rules.sources import PageText, Source
-from sitecrawl.rules.values import Unfit
+from sitecrawl.plugins.export.sources import PageText, Source
+from sitecrawl.plugins.extract.rule import Field, Rule, RuleSet
+from sitecrawl.plugins.extract.values import Unfit
 from sitecrawl.urls.url import Url, parse
 
 MAX_ITEMS: Final = 10_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.ftp.listing import MAX_LINE, Entry, Listing, ParseLine, parse_list, parse_mlsd
+from sitecrawl.plugins.ftp.listing import MAX_LINE, Entry, Listing, ParseLine, parse_list, parse_mlsd
 
 UNIX = b"-rw-r--r--   1 ftp      ftp          1024 Nov  7 12:00 "
 

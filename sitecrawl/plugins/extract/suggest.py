@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.rules.sources import PageText
+from sitecrawl.plugins.export.sources import PageText
 
 _MOST: Final = 20
 """Fields."""

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import MatchTime
-from sitecrawl.rules import Extraction, PageText, read_rules
-from sitecrawl.rules.jsonld import LinkedData
+from sitecrawl.plugins.export.jsonld import LinkedData
+from sitecrawl.plugins.export.sources import PageText
+from sitecrawl.plugins.extract.extraction import Extraction
+from sitecrawl.plugins.extract.reading import read_rules
 
 PAGE = """<html><head><base href="http://a.example/shop/"><script type="application/ld+json">
 {"@context": "https://schema.org", "@graph": [
@@ -346,7 +348,7 @@ def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
 def test_what_was_found_before_the_time_was_up_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock finds it a second on: five places are begun within five seconds, and no sixth."""
     seconds = itertools.count()
-    monkeypatch.setattr("sitecrawl.rules.extraction.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr("sitecrawl.plugins.extract.extraction.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     page = PageText("http://a.example/", "<i>1</i>" * 600)
     extraction = Extraction(read_rules(rules(tmp_path, "x: i", "    each: i\n")), page, seconds=5)
     assert len(list(extraction.outcomes())) == 5

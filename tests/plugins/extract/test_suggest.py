@@ -10,8 +10,10 @@ from crawling import scrapy
 from localweb import Answer, LocalWeb, Page
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.rules import Extraction, PageText, read_rules
-from sitecrawl.rules.suggest import suggested
+from sitecrawl.plugins.export.sources import PageText
+from sitecrawl.plugins.extract.extraction import Extraction
+from sitecrawl.plugins.extract.reading import read_rules
+from sitecrawl.plugins.extract.suggest import suggested
 
 SHOP = """<html><body><div class="head">Our shop</div><h1>{name}</h1><p class="price big">EUR {price}</p>
 <script type="application/ld+json">

@@ -29,12 +29,12 @@ from twisted.protocols.ftp import CommandFailed, ConnectionLost, FTPError
 
 from sitecrawl import http
 from sitecrawl.extensions.download_errors import LoginRefused
-from sitecrawl.extensions.ftp_client import Client, FileData, ListingData, Login, abort, code_of, reply_of
-from sitecrawl.ftp.listing import Listing, parse_list, parse_mlsd
-from sitecrawl.ftp.location import Location, namesake
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
 from sitecrawl.http.ending import Ending
+from sitecrawl.plugins.ftp.client import Client, FileData, ListingData, Login, abort, code_of, reply_of
+from sitecrawl.plugins.ftp.listing import Listing, parse_list, parse_mlsd
+from sitecrawl.plugins.ftp.location import Location, namesake
 
 BUSY: Final = 421
 """The reply of a server that has no room for another client now."""

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.text_files import Wrong
-from sitecrawl.rules import sources
-from sitecrawl.rules.rule import Field, Rule, RuleSet
-from sitecrawl.rules.sources import BadSource, Source
-from sitecrawl.rules.values import TYPES, Conversion, Unfit, is_format
-from sitecrawl.rules.yamlnodes import Part, read_yaml
+from sitecrawl.base.yamlnodes import Part, read_yaml
+from sitecrawl.plugins.export import sources
+from sitecrawl.plugins.export.sources import BadSource, Source
+from sitecrawl.plugins.extract.rule import Field, Rule, RuleSet
+from sitecrawl.plugins.extract.values import TYPES, Conversion, Unfit, is_format
 
 _MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
     "css": sources.css,

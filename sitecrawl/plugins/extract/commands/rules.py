@@ -17,9 +17,11 @@ from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.console.single_crawl import obstacle, run_spider
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
-from sitecrawl.rules.extraction import Reading
-from sitecrawl.rules.suggest import suggested
+from sitecrawl.plugins.export.sources import PageText
+from sitecrawl.plugins.extract.extraction import Extraction, Outcome, Reading
+from sitecrawl.plugins.extract.reading import read_rules
+from sitecrawl.plugins.extract.rule import RuleSet
+from sitecrawl.plugins.extract.suggest import suggested
 from sitecrawl.spiders.site import SiteSpider
 
 _SHOWN: Final = 100

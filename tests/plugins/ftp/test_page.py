@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.ftp.listing import Entry
-from sitecrawl.ftp.location import location_of
-from sitecrawl.ftp.media_type import media_type_of
-from sitecrawl.ftp.page import CONTENT_TYPE, page_of
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions, read_page
+from sitecrawl.plugins.ftp.listing import Entry
+from sitecrawl.plugins.ftp.location import location_of
+from sitecrawl.plugins.ftp.media_type import media_type_of
+from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
 from sitecrawl.urls.url import CRAWLED, parse
 
 FOLDER = "ftp://a.example/pub/"

@@ -28,7 +28,7 @@ from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.lean import lean
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.xhtml import as_html
-from sitecrawl.rules.jsonld import PATH, LinkedData
+from sitecrawl.plugins.export.jsonld import PATH, LinkedData
 from sitecrawl.urls.url import parse
 
 MAX_VALUES: Final = 10_000

@@ -19,9 +19,9 @@ from pagestore_helpers import assert_checkers_pass, warc_files
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
-from sitecrawl.extensions.ftp_handler import status_of
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.plugins.ftp.handler import status_of
 
 FILES = {
     "/pub/README": b"Read me",

@@ -12,7 +12,7 @@ from twisted.protocols.ftp import CommandFailed, ConnectionLost, FTPClient, FTPE
 from twisted.python.failure import Failure
 
 from sitecrawl.base.secret_settings import MASK
-from sitecrawl.ftp.listing import Listing
+from sitecrawl.plugins.ftp.listing import Listing
 
 MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""

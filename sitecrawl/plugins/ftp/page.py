@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 from urllib.parse import quote, unquote
 
-from sitecrawl.ftp.listing import Entry
+from sitecrawl.plugins.ftp.listing import Entry
 
 CONTENT_TYPE: Final = "text/html; charset=utf-8"
 _IN_NAMES: Final = "!$&'()*+,:=@~"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sitecrawl.rules.sources import PageText, Source
-from sitecrawl.rules.values import Conversion
+from sitecrawl.plugins.export.sources import PageText, Source
+from sitecrawl.plugins.extract.values import Conversion
 
 
 @dataclass(frozen=True, slots=True)
