@@ -35,10 +35,10 @@ from chromium import chromium  # noqa: E402 - the path comes first
 from maintext import scores, words  # noqa: E402
 from realweb import tool  # noqa: E402
 
-from sitecrawl.documents.document import DocumentLimits  # noqa: E402
-from sitecrawl.documents.office import read_office  # noqa: E402
-from sitecrawl.documents.pdf import read_pdf  # noqa: E402
-from sitecrawl.isolation.documents import IsolatedDocuments  # noqa: E402
+from sitecrawl.plugins.export.documents.document import DocumentLimits  # noqa: E402
+from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments  # noqa: E402
+from sitecrawl.plugins.export.documents.office import read_office  # noqa: E402
+from sitecrawl.plugins.export.documents.pdf import read_pdf  # noqa: E402
 
 LIMITS = DocumentLimits()
 TYPES = {

@@ -6,10 +6,10 @@ import ctypes
 import time
 from typing import Any
 
-from sitecrawl.documents.document import DocumentLimits
-from sitecrawl.isolation import document_worker
+from sitecrawl.plugins.export.documents import worker
+from sitecrawl.plugins.export.documents.document import DocumentLimits
 
-READ = document_worker.answer
+READ = worker.answer
 
 
 def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
@@ -30,5 +30,5 @@ def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tupl
 
 
 if __name__ == "__main__":
-    vars(document_worker)["answer"] = answer
-    document_worker.main()
+    vars(worker)["answer"] = answer
+    worker.main()

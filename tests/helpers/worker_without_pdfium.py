@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from sitecrawl.isolation import document_worker
+from sitecrawl.plugins.export.documents import worker
 
 if __name__ == "__main__":
     vars(sys)["modules"]["pypdfium2"] = None
-    document_worker.main()
+    worker.main()

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
-from sitecrawl.documents.document import Document
-from sitecrawl.documents.kinds import may_be_document
 from sitecrawl.page.budget import exceeded, within
+from sitecrawl.page.document_kinds import may_be_document
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
@@ -20,6 +19,7 @@ from sitecrawl.page.tables import Block
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
+from sitecrawl.plugins.export.documents.document import Document
 from sitecrawl.plugins.export.fields import Field, Value
 from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.rights import Said, said_of

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from sitecrawl.base.batches import batches
-from sitecrawl.documents.document import Document
-from sitecrawl.documents.kinds import Kind, kind_of
+from sitecrawl.page.document_kinds import Kind, kind_of
 from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.pagestore.workers import Reader, WorkersReader, readers_of
+from sitecrawl.plugins.export.documents.document import Document
 from sitecrawl.plugins.export.exported_page import ExportedPage, Times
 from sitecrawl.plugins.export.rights import StoredRights
 

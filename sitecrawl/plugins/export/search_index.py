@@ -27,10 +27,10 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import INCOMPLETE, INDEXED
-from sitecrawl.isolation.documents import IsolatedDocuments
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.export import SEARCH_INDEX
+from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments
 from sitecrawl.plugins.export.fulltext import SearchIndex
 from sitecrawl.plugins.export.pages import Pages
 

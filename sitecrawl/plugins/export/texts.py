@@ -9,11 +9,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.documents.document import NOT_INSTALLED
-from sitecrawl.isolation.documents import LIMITS, IsolatedDocuments
 from sitecrawl.page.budget import DEFAULT
 from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.workers import Reader
+from sitecrawl.plugins.export.documents.document import NOT_INSTALLED
+from sitecrawl.plugins.export.documents.isolated import LIMITS, IsolatedDocuments
 from sitecrawl.plugins.export.pages import Pages
 from sitecrawl.plugins.export.text import finds_main_text
 

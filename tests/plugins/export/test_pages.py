@@ -11,12 +11,12 @@ import pytest
 from documents import pdf_of
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.isolation.documents import IsolatedDocuments
 from sitecrawl.page.items import Exchange
 from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import PageFilter, WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
+from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments
 from sitecrawl.plugins.export.fields import FIELDS, fields_named
 from sitecrawl.plugins.export.marks import FILE, News
 from sitecrawl.plugins.export.pages import Choice, Pages

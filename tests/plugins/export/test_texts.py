@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
-from sitecrawl.documents.document import NOT_INSTALLED
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.export import texts
+from sitecrawl.plugins.export.documents.document import NOT_INSTALLED
 from sitecrawl.plugins.export.pages import Pages
 
 BOTH = "pip install 'scrapy-sitecrawl[export,documents]'"

@@ -9,10 +9,10 @@ import pytest
 from documents import docx_of, odt_of, pdf_of, pptx_of, xlsx_of, zip_of
 from waiting import until
 
-from sitecrawl.documents.document import NOT_INSTALLED, DocumentLimits
-from sitecrawl.documents.reading import read
-from sitecrawl.isolation.documents import LIMITS, RATIONS, IsolatedDocuments
 from sitecrawl.isolation.pool import PoolOptions
+from sitecrawl.plugins.export.documents.document import NOT_INSTALLED, DocumentLimits
+from sitecrawl.plugins.export.documents.isolated import LIMITS, RATIONS, IsolatedDocuments
+from sitecrawl.plugins.export.documents.reading import read
 
 BREAKING = "breaking_document_worker"
 

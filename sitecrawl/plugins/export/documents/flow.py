@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sitecrawl.documents.document import Gathered
-from sitecrawl.documents.facts import number_of
+from sitecrawl.plugins.export.documents.document import Gathered
+from sitecrawl.plugins.export.documents.facts import number_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from sitecrawl.documents.archive import Archive, Handler
-from sitecrawl.documents.document import Document, DocumentLimits, Full, Gathered, Unreadable
-from sitecrawl.documents.facts import Elements, Facts, Relation, Root, number_of, relations_of
-from sitecrawl.documents.flow import OPEN, SLIDE, WORD, Flow
-from sitecrawl.documents.kinds import is_encrypted_package
-from sitecrawl.documents.sheets import SharedStrings, Sheet
+from sitecrawl.page.document_kinds import is_encrypted_package
+from sitecrawl.plugins.export.documents.archive import Archive, Handler
+from sitecrawl.plugins.export.documents.document import Document, DocumentLimits, Full, Gathered, Unreadable
+from sitecrawl.plugins.export.documents.facts import Elements, Facts, Relation, Root, number_of, relations_of
+from sitecrawl.plugins.export.documents.flow import OPEN, SLIDE, WORD, Flow
+from sitecrawl.plugins.export.documents.sheets import SharedStrings, Sheet
 
 _NOTES: Final = ("footnotes", "endnotes")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitecrawl.documents.document import Full, Gathered
+from sitecrawl.plugins.export.documents.document import Full, Gathered
 
 _STRINGS_HELD = 32 << 20
 """Characters of all strings that cells share."""

@@ -14,7 +14,7 @@ import zlib
 from typing import Final, Protocol
 from xml.parsers import expat
 
-from sitecrawl.documents.document import Unreadable
+from sitecrawl.plugins.export.documents.document import Unreadable
 
 _PIECE: Final = 1 << 16
 _DAMAGE: Final = (

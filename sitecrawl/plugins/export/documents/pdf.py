@@ -6,7 +6,15 @@ import ctypes
 import re
 from typing import Any, Final
 
-from sitecrawl.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits, Full, Gathered, Unreadable
+from sitecrawl.plugins.export.documents.document import (
+    MAX_FACT,
+    NOT_INSTALLED,
+    Document,
+    DocumentLimits,
+    Full,
+    Gathered,
+    Unreadable,
+)
 
 _PASSWORD: Final = 4
 """FPDF_ERR_PASSWORD: nothing can be read without one."""

@@ -1,4 +1,4 @@
-"""The process that reads documents: `python -m sitecrawl.isolation.document_worker`."""
+"""The process that reads documents: `python -m sitecrawl.plugins.export.documents.worker`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import zipfile
 from contextlib import suppress
 from typing import Any, Final
 
-from sitecrawl.documents.document import DocumentLimits, Unreadable
-from sitecrawl.documents.reading import read
 from sitecrawl.isolation.serving import Answer, serve
+from sitecrawl.plugins.export.documents.document import DocumentLimits, Unreadable
+from sitecrawl.plugins.export.documents.reading import read
 
 _PDF: Final = b"""%PDF-1.4
 1 0 obj <</Type/Catalog/Pages 2 0 R/Lang(en)>> endobj

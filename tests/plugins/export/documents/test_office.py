@@ -9,8 +9,8 @@ from contextlib import suppress
 import pytest
 from documents import docx_of, odt_of, pptx_of, xlsx_of, zip_of
 
-from sitecrawl.documents.document import Document, DocumentLimits, Unreadable
-from sitecrawl.documents.office import read_office
+from sitecrawl.plugins.export.documents.document import Document, DocumentLimits, Unreadable
+from sitecrawl.plugins.export.documents.office import read_office
 
 LIMITS = DocumentLimits()
 PACKAGE = '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="{}"/></Relationships>'

@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, Final
 
-from sitecrawl.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits
-from sitecrawl.documents.kinds import Kind
 from sitecrawl.isolation.facts import BadAnswer
 from sitecrawl.isolation.pool import NoParser, PoolOptions, Quarantined, WorkerPool
+from sitecrawl.page.document_kinds import Kind
+from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits
 
 LIMITS: Final = DocumentLimits()
 RATIONS: Final = PoolOptions(processes=1, seconds=30.0, memory=1 << 30)
@@ -31,7 +31,7 @@ class IsolatedDocuments:
         limits: DocumentLimits = LIMITS,
         rations: PoolOptions = RATIONS,
         *,
-        module: str = "sitecrawl.isolation.document_worker",
+        module: str = "sitecrawl.plugins.export.documents.worker",
     ) -> None:
         self._limits = limits
         self._rations = rations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import Final, NamedTuple
 
-from sitecrawl.documents.archive import Archive
-from sitecrawl.documents.document import MAX_FACT, Full, Unreadable
+from sitecrawl.plugins.export.documents.archive import Archive
+from sitecrawl.plugins.export.documents.document import MAX_FACT, Full, Unreadable
 
 _MOST_PARTS: Final = 10_000
 """Slides or sheets of a document."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from documents import pdf_of
 
-from sitecrawl.documents.document import Document, DocumentLimits, Unreadable
-from sitecrawl.documents.pdf import read_pdf
+from sitecrawl.plugins.export.documents.document import Document, DocumentLimits, Unreadable
+from sitecrawl.plugins.export.documents.pdf import read_pdf
 
 LIMITS = DocumentLimits()
 ENCRYPTED = "/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<" + "41" * 32 + ">/U<" + "42" * 32 + ">>>"

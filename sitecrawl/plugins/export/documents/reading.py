@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sitecrawl.documents.document import Document, DocumentLimits
-from sitecrawl.documents.kinds import Kind
-from sitecrawl.documents.office import read_office
-from sitecrawl.documents.pdf import read_pdf
+from sitecrawl.page.document_kinds import Kind
+from sitecrawl.plugins.export.documents.document import Document, DocumentLimits
+from sitecrawl.plugins.export.documents.office import read_office
+from sitecrawl.plugins.export.documents.pdf import read_pdf
 
 
 def read(kind: Kind, body: bytes, limits: DocumentLimits) -> Document:
