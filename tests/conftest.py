@@ -43,7 +43,7 @@ LONGEST: Final = (
     "frontier/test_no_page_is_lost.py",
     "tests/test_dupefilter.py",
     "sitemaps/test_crawled.py",
-    "crawl/test_remote_copy.py",
+    "plugins/remote/test_copy.py",
     "cluster/test_goes_on.py",
     "seen/test_exact.py",
     "cluster/test_shared_frontier.py",

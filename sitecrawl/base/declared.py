@@ -122,12 +122,6 @@ WARC_SIZE: Final = Setting("SITECRAWL_WARC_SIZE", 1_000_000_000, "bytes",
 WARC_MASKED: Final = Setting(
     "SITECRAWL_WARC_MASKED", ["Authorization", "Cookie", "X-Api-Key", "X-Auth-Token"], "names",
     "Headers of requests whose values are stored as `(masked)`; an empty list keeps all.")
-REMOTE: Final = Setting("SITECRAWL_REMOTE", "", "URL",
-    "A [store elsewhere](remote.md) that gets each WARC file when it is closed, and the page index at the end.")
-REMOTE_OPTIONS: Final[Setting[dict[str, Any]]] = Setting("SITECRAWL_REMOTE_OPTIONS", {}, "mapping",
-    "What [fsspec's file system](https://filesystem-spec.readthedocs.io/) for that store takes.", is_secret=True)
-REMOTE_WAIT: Final = Setting("SITECRAWL_REMOTE_WAIT", 300.0, "seconds",
-    "How long a crawl waits at its end for files that are not yet sent; the next run sends the rest.")
 DEDUPE_FROM: Final[Setting[list[Any]]] = Setting("SITECRAWL_DEDUPE_FROM", [], "directories",
     "Earlier crawls whose bodies are [not stored again](page-store.md#bodies-of-earlier-crawls).")
 DATABASE_URL: Final = Setting("SITECRAWL_DATABASE_URL", "", "URL",

@@ -39,6 +39,10 @@ class Plugin:
     """Settings that name files, and dotted paths of functions: `to(target)` gives what writes one when the crawl has
     ended, of the crawl's directory and its settings, and raises `OptionError` for a name of no use.
     """
+    elsewhere: str = ""
+    """Dotted path of a class for results that are named by a URL: `check(url, settings)` raises `OptionError`, and
+    `output(url, settings)` is a context that gives the name of the file to write.
+    """
     needs: Collection[str] = ()
     """Plug-ins without which this one does nothing."""
 

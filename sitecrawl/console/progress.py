@@ -315,7 +315,7 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
             silent=frontier.silent,
         ),
         directory=runtime.path,
-        remote=str(runtime.copy.figures()) if runtime.copy is not None else "",
+        remote=str(runtime.stats.get_value("remote/place", "")),
         has_pages=(runtime.path / INDEX_FILE).is_file(),
         has_commands=commands_are_here(),
         resume=again,

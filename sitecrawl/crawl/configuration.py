@@ -19,7 +19,6 @@ from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
 from sitecrawl.crawl.content_seen import KEEP
-from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -32,7 +31,6 @@ from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.recrawl.schedule import RecrawlOptions
-from sitecrawl.remote.options import RemoteOptions, remote_options, safe_name
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
@@ -285,29 +283,6 @@ def earlier_crawls(settings: BaseSettings) -> list[Path]:
             "SITECRAWL_DEDUPE_FROM stores a body once, and SITECRAWL_DUPLICATE_CONTENT=keep each time: choose"
         )
     return named
-
-
-def remote(settings: BaseSettings, *places: str) -> RemoteOptions | None:
-    """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE; None where they stay here.
-    Raises `OptionError`.
-    """
-    if not is_copied(settings):
-        return None
-    return remote_at(settings, "/".join((str(settings["SITECRAWL_REMOTE"]).rstrip("/"), *map(safe_name, places))))
-
-
-def is_copied(settings: BaseSettings) -> bool:
-    """Whether a crawl's files go somewhere besides its directory."""
-    return bool(declared.REMOTE.read(settings)) and not only_looks()
-
-
-def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
-    """The store at `url`, with the options that the settings have for all. Raises `OptionError`."""
-    try:
-        storage = declared.REMOTE_OPTIONS.read(settings)
-    except (TypeError, ValueError) as error:
-        raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
-    return remote_options(url, storage, declared.REMOTE_WAIT.read(settings))
 
 
 def secret(settings: BaseSettings, name: str) -> str:

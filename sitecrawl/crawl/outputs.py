@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from sitecrawl.base import declared, plugins
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl import configuration, sharing
-from sitecrawl.remote.options import is_remote
+from sitecrawl.crawl import sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,31 @@ def check_target(target: object, settings: BaseSettings) -> None:
     if not isinstance(target, str):
         raise OptionError(f"{target!r} is no name of a file")
     if is_remote(target):
-        configuration.remote_at(settings, target.rpartition("/")[0])
+        _elsewhere(settings).check(target, settings)
     elif not Path(target).parent.is_dir():
         raise OptionError(f"{target} cannot be written: there is no folder {Path(target).parent}")
     elif Path(target).is_dir():
         raise OptionError(f"{target} cannot be written: it is a folder")
+
+
+def is_remote(name: str) -> bool:
+    """Whether what a user has named is a URL, and no file here."""
+    return "://" in name
+
+
+@contextmanager
+def output(name: str, settings: BaseSettings) -> Iterator[str]:
+    """The file to write what is to become `name`, which may be a URL. Raises `SitecrawlError`."""
+    if is_remote(name):
+        with _elsewhere(settings).output(name, settings) as file:
+            yield file
+    else:
+        yield name
+
+
+def _elsewhere(settings: BaseSettings) -> Any:
+    """The plug-in's class for results that are named by a URL. Raises `OptionError` without one."""
+    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
+        if plugin.elsewhere:
+            return load_object(plugin.elsewhere)
+    raise OptionError("A URL names a store elsewhere, which is of a plug-in that is not here: docs/plugins.md")

@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined
     from sitecrawl.cluster.shared_frontier import SharedFrontier
     from sitecrawl.crawl.browser_load import BrowserLoad
-    from sitecrawl.crawl.remote_copy import RemoteCopy
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +99,6 @@ class Runtime:
     """Gives the fingerprint of a URL that is fetched by GET."""
     told: Told | None = None
     """What the crawl is told; None before the scheduler is open."""
-    copy: RemoteCopy | None = None
-    """What sends the pages to a store elsewhere; None where they stay here."""
     frontier: Frontier
     whole: DiskFrontier | None = None
     """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
@@ -268,21 +265,6 @@ class Runtime:
             store.recover(json.loads(position) if position else None)
             self.store = store
             self.checkpoints.add(store)
-            self._open_copy(store)
-
-    def _open_copy(self, store: WarcStore) -> None:
-        if not configuration.is_copied(self.crawler.settings):
-            return
-        from sitecrawl.crawl.remote_copy import RemoteCopy, open_place, place_of  # noqa: PLC0415 - what few want
-
-        session = self.team.holdings.session if self.team is not None else ""
-        manifest, settings = self.directory.manifest, self.crawler.settings
-        if (options := place_of(settings, self.path, manifest, session)) is None:
-            return
-        remote = open_place(options, manifest, session, may_wait=self.directory.resumed)
-        self.copy = RemoteCopy(remote, store, self.database, self.stats, options.wait)
-        self.checkpoints.add(self.copy)
-        self.checkpoints.last_acts.append(self.copy.finish)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
         """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over.

@@ -8,6 +8,7 @@ a whole table.
 from __future__ import annotations
 
 import heapq
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -18,7 +19,7 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, REMOTE, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
@@ -38,7 +39,6 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of, take_turn
-from sitecrawl.remote.confirmed import files_at, warc_files_by_place
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of
@@ -103,6 +103,24 @@ class HostLink(NamedTuple):
 _SHARED: Final = (
     "{} is shared with other workers, and what waits is in Redis: -s SITECRAWL_CLUSTER=URL has it read there"
 )
+
+
+def files_elsewhere(database: Database) -> list[str]:
+    """See `FrontierReader.remote_files`. Raises `CorruptFile`."""
+    prefix = REMOTE + b"warc/"
+    rows = database.scan("meta", prefix, next_prefix(prefix))
+    try:
+        places = Counter(str(json.loads(value)["at"]) for _, value in rows)
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptFile(
+            f"{database.path} says of files elsewhere what cannot be read ({error}): restore it from a copy"
+        ) from error
+    return [files_at(url, number) for url, number in places.most_common()]
+
+
+def files_at(url: str, number: int) -> str:
+    """In words."""
+    return f"{'1 WARC file' if number == 1 else f'{number:,} WARC files'} at {url}"
 
 
 class FrontierReader:
@@ -240,7 +258,7 @@ class FrontierReader:
 
     def remote_files(self) -> list[str]:
         """How many WARC files stores elsewhere have, and where, in words."""
-        return [files_at(url, number) for url, number in warc_files_by_place(self._database).most_common()]
+        return files_elsewhere(self._database)
 
     # What waits
 

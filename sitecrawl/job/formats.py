@@ -12,10 +12,9 @@ from scrapy.utils.conf import feed_process_params_from_cli
 
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.directories import check_job_name
-from sitecrawl.crawl.outputs import check_target, outputs
+from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.job.naming import is_file
-from sitecrawl.remote.options import is_remote
 from sitecrawl.sheets import reading
 from sitecrawl.urls.url import CRAWLED
 

@@ -18,9 +18,9 @@ BEGINNING = (
     "pagestore.index._create: script",
     "pagestore.index._create: replace",
     "pagestore.index._create: directory",
-    "remote.store.Remote._put: fsync",
-    "remote.store.Remote._put: replace",
-    "remote.store.Remote._put: directory",
+    "plugins.remote.store.Remote._put: fsync",
+    "plugins.remote.store.Remote._put: replace",
+    "plugins.remote.store.Remote._put: directory",
 )
 BEGUN = "crawldir.directory.CrawlDirectory._create: unlink"
 WORK = (
@@ -38,7 +38,7 @@ WORK = (
     "crawl.checkpoints.Checkpoints.write: batch",
     "crawl.wishes.Wishes.committed: unlink",
     "crawl.sitemaps.added.Added.committed: unlink",
-    "remote.store.Remote.send: put",
+    "plugins.remote.store.Remote.send: put",
 )
 END = (
     "plugins.export.fulltext._make: commit",
@@ -47,9 +47,9 @@ END = (
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
     "frontier.crawl_seen.CrawlSeen.save: batch",
-    "pagestore.snapshot.write_snapshot: unlink",
-    "remote.uploads.Upload.send: unlink",
-    "crawl.remote_copy.RemoteCopy.finish: batch",
+    "plugins.remote.snapshot.write_snapshot: unlink",
+    "plugins.remote.uploads.Upload.send: unlink",
+    "plugins.remote.copy.RemoteCopy.finish: batch",
 )
 
 
@@ -100,7 +100,7 @@ WACZ = (
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
-UPLOAD = "crawl.remote_copy.send_all: batch"
+UPLOAD = "plugins.remote.copy.send_all: batch"
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
 FOLDER = "plugins.keyword.folder.PageFolder.save: replace"
 SEEN = (

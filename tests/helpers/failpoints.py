@@ -164,7 +164,7 @@ class _Armed:
         from sitecrawl.cluster.steps import Steps
         from sitecrawl.crawldir.database import Database
         from sitecrawl.pagestore import files
-        from sitecrawl.remote.store import Remote
+        from sitecrawl.plugins.remote.store import Remote
 
         if self._kind == "append":
             self._wrap(files, "_write_all", self._torn)

@@ -21,7 +21,7 @@ UNUSED = frozenset(
 """Packages that a crawl by one process does not use where nobody looks: at a terminal, or at the dashboard's page."""
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
-     "sitecrawl.console.many_workers", "sitecrawl.crawl.remote_copy",
+     "sitecrawl.console.many_workers", "sitecrawl.plugins.remote.copy",
      "sitecrawl.crawl.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.job.reading",
      "middlewares.login",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}

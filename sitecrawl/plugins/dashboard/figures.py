@@ -174,7 +174,7 @@ class Sampler:
             sitemaps=_under(stats, "sitemaps/"),
             rendering={name: number for name, number in _under(stats, "rendering/").items() if "/" not in name},
             browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},
-            remote=self._runtime.copy.figures().stats() if self._runtime.copy is not None else {},
+            remote={name: number for name, number in _under(stats, "remote/").items() if name != "place"},
             **counts,
         )
 

@@ -19,8 +19,8 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.nothing import Counted, in_store, why_nothing
-from sitecrawl.console.output import output
 from sitecrawl.crawl.configuration import robots_agent
+from sitecrawl.crawl.outputs import is_remote, output
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -39,7 +39,6 @@ from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.rooms import room_beside
 from sitecrawl.plugins.export.texts import pages_with_texts
 from sitecrawl.plugins.export.wacz import WaczWriter
-from sitecrawl.remote.options import is_remote
 
 _LAST = "last"
 _LEFT = frozenset({GONE, MOVED})

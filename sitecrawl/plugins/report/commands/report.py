@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.console.output import output
+from sitecrawl.crawl.outputs import output
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.report.gather import SEARCHED, gather, gather_web

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.crawldir.durable import replaced
-from sitecrawl.remote.checksums import Checksums, agree, checksums_of, part_size
-from sitecrawl.remote.errors import RemoteError
-from sitecrawl.remote.options import LOCAL, WHOLE, RemoteOptions
+from sitecrawl.plugins.remote.checksums import Checksums, agree, checksums_of, part_size
+from sitecrawl.plugins.remote.errors import RemoteError
+from sitecrawl.plugins.remote.options import LOCAL, WHOLE, RemoteOptions
 
 _S3: Final = frozenset({"s3", "s3a"})
 _PATIENCE: Final = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 1}}

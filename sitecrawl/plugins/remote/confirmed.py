@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import REMOTE
-from sitecrawl.remote.store import Sent
+from sitecrawl.plugins.remote.store import Sent
 
 _WARC: Final = "warc/"
 """With that begin the names of WARC files."""
@@ -51,16 +50,6 @@ class Confirmed:
         """With the next batch. In memory at once: where the batch fails, there is no other in this run."""
         row = self._files[sent.name] = _Row(self._url, state, sent.is_compared, time.time())
         batch.put("meta", REMOTE + sent.name.encode(), json.dumps(asdict(row)).encode())
-
-
-def warc_files_by_place(database: Database) -> Counter[str]:
-    """How many a store has, by the URL that they are below."""
-    return Counter(row.at for name, row in _rows(database) if name.startswith(_WARC))
-
-
-def files_at(url: str, number: int) -> str:
-    """In words."""
-    return f"{'1 WARC file' if number == 1 else f'{number:,} WARC files'} at {url}"
 
 
 def _rows(database: Database) -> Iterator[tuple[str, _Row]]:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.remote.store import Remote
+from sitecrawl.plugins.remote.store import Remote
 
 MARK: Final = "sitecrawl.json"
 _MAGIC: Final = "sitecrawl remote"

@@ -26,19 +26,21 @@ from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import size
-from sitecrawl.crawl import configuration, sharing
+from sitecrawl.crawl import sharing
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
 from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.reader import files_at
 from sitecrawl.pagestore import WarcStore
-from sitecrawl.pagestore.snapshot import write_snapshot
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.remote.confirmed import Confirmed, files_at
-from sitecrawl.remote.errors import RemoteError
-from sitecrawl.remote.mark import claim, owner_of
-from sitecrawl.remote.options import RemoteOptions
-from sitecrawl.remote.store import Remote, Sent
-from sitecrawl.remote.uploads import Upload, Uploads
+from sitecrawl.plugins.remote.confirmed import Confirmed
+from sitecrawl.plugins.remote.errors import RemoteError
+from sitecrawl.plugins.remote.mark import claim, owner_of
+from sitecrawl.plugins.remote.options import RemoteOptions
+from sitecrawl.plugins.remote.places import remote
+from sitecrawl.plugins.remote.snapshot import write_snapshot
+from sitecrawl.plugins.remote.store import Remote, Sent
+from sitecrawl.plugins.remote.uploads import Upload, Uploads
 
 logger = logging.getLogger(__name__)
 
@@ -69,13 +71,11 @@ class RemoteFigures:
         return f"{files_at(self.url, self.files)}{waiting}"
 
 
-def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: str = "") -> RemoteOptions | None:
-    """Where the crawl in `path` goes; `session` names a worker of a cluster. None where it stays here."""
+def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: str = "") -> RemoteOptions:
+    """Where the crawl in `path` goes; `session` names a worker of a cluster. Raises `OptionError`."""
     if session:
-        return configuration.remote(
-            settings, sharing.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}"
-        )
-    return configuration.remote(settings, path.resolve().name)
+        return remote(settings, sharing.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}")
+    return remote(settings, path.resolve().name)
 
 
 def open_place(options: RemoteOptions, manifest: Manifest, session: str = "", *, may_wait: bool = False) -> Remote:
@@ -164,6 +164,7 @@ class RemoteCopy(Participant):
     def _tell(self) -> None:
         for name, number in self.figures().stats().items():
             self._stats.set_value(f"remote/{name}", number)
+        self._stats.set_value("remote/place", str(self.figures()))
 
     async def finish(self) -> None:
         """The crawl's last checkpoint is made: send what is left, for as long as that may take, and note it."""

@@ -1,4 +1,4 @@
-"""`scrapy upload`, where it sends nothing; where it does: tests/crawl/test_remote_copy.py."""
+"""`scrapy upload`, where it sends nothing; where it does: tests/plugins/remote/test_copy.py."""
 
 from __future__ import annotations
 

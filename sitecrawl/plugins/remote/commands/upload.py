@@ -10,16 +10,15 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
-from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.remote_copy import open_place, place_of, send_all, sum_of
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import stores_of
+from sitecrawl.plugins.remote.copy import open_place, place_of, send_all, sum_of
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -48,8 +47,6 @@ class Command(ReadingCommand):
             worker = database.get("meta", WORKER)
             session = "" if worker is None else worker.hex()
             options = place_of(self.settings, path, manifest, session)
-            if options is None:
-                raise OptionError("Say where to: -s SITECRAWL_REMOTE=s3://BUCKET/PREFIX")
             remote = open_place(options, manifest, session)
             position = database.get("meta", PAGES)
             warc = configuration.warc(

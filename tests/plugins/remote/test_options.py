@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.remote.options import remote_options, safe_name
+from sitecrawl.plugins.remote.options import remote_options, safe_name
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from unittest.mock import Mock
 import pytest
 from waiting import until
 
-from sitecrawl.remote.errors import RemoteError
-from sitecrawl.remote.options import remote_options
-from sitecrawl.remote.store import Remote
-from sitecrawl.remote.uploads import Upload, Uploads
+from sitecrawl.plugins.remote.errors import RemoteError
+from sitecrawl.plugins.remote.options import remote_options
+from sitecrawl.plugins.remote.store import Remote
+from sitecrawl.plugins.remote.uploads import Upload, Uploads
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from s3_server import BUCKET, S3, SECRET, s3_server
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.remote.checksums import PART, agree, checksums_of
-from sitecrawl.remote.errors import RemoteError
-from sitecrawl.remote.mark import MARK, claim, owner_of
-from sitecrawl.remote.options import remote_options
-from sitecrawl.remote.store import Remote
+from sitecrawl.plugins.remote.checksums import PART, agree, checksums_of
+from sitecrawl.plugins.remote.errors import RemoteError
+from sitecrawl.plugins.remote.mark import MARK, claim, owner_of
+from sitecrawl.plugins.remote.options import remote_options
+from sitecrawl.plugins.remote.store import Remote
 
 
 @pytest.fixture(scope="module")

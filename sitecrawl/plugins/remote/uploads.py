@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.remote.errors import RemoteError
-from sitecrawl.remote.store import Remote, Sent
+from sitecrawl.plugins.remote.errors import RemoteError
+from sitecrawl.plugins.remote.store import Remote, Sent
 
 logger = logging.getLogger(__name__)
 

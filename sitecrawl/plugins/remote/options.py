@@ -50,11 +50,6 @@ class RemoteOptions:
         return "/".join((self.url, *names))
 
 
-def is_remote(name: str) -> bool:
-    """Whether what a user has named is a URL, and no file here."""
-    return "://" in name
-
-
 def remote_options(url: str, storage: Mapping[str, Any], wait: float = WAIT) -> RemoteOptions:
     """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
     _check(url)

@@ -1,0 +1,31 @@
+"""A part of a crawl that copies what the page store has."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from sitecrawl.crawl.directories import only_looks
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.plugins.remote.copy import RemoteCopy, open_place, place_of
+
+
+class RemotePipeline:
+    """Stands behind `pipelines.WarcPipeline`, which opens the page store, and has nothing to do with items."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises `OptionError` or `RemoteError`."""
+        runtime = Runtime.of(crawler)
+        if runtime.store is None or only_looks():
+            raise NotConfigured
+        session = runtime.team.holdings.session if runtime.team is not None else ""
+        manifest = runtime.directory.manifest
+        options = place_of(crawler.settings, runtime.path, manifest, session)
+        remote = open_place(options, manifest, session, may_wait=runtime.directory.resumed)
+        copy = RemoteCopy(remote, runtime.store, runtime.database, runtime.stats, options.wait)
+        runtime.checkpoints.add(copy)
+        runtime.checkpoints.last_acts.append(copy.finish)
+        return cls()
