@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from middlewares.givenup import GivenUpMiddleware
     from middlewares.limits import DecodingMiddleware, RequestsMiddleware
     from middlewares.links import LinksMiddleware
-    from middlewares.login import LoginMiddleware, LoginRedirectsMiddleware
     from middlewares.outages import OutagesMiddleware
     from middlewares.output import OutputMiddleware
     from middlewares.redirects import RedirectsMiddleware
@@ -22,8 +21,6 @@ __all__ = [
     "DecodingMiddleware",
     "GivenUpMiddleware",
     "LinksMiddleware",
-    "LoginMiddleware",
-    "LoginRedirectsMiddleware",
     "OutagesMiddleware",
     "OutputMiddleware",
     "RedirectsMiddleware",
@@ -37,8 +34,6 @@ _MODULES = {
     "DecodingMiddleware": "limits",
     "GivenUpMiddleware": "givenup",
     "LinksMiddleware": "links",
-    "LoginMiddleware": "login",
-    "LoginRedirectsMiddleware": "login",
     "OutagesMiddleware": "outages",
     "OutputMiddleware": "output",
     "RedirectsMiddleware": "redirects",

@@ -77,7 +77,7 @@ class RefusalsMiddleware:
 
     def _may_log_in(self, request: Request, found: Refusal) -> bool:
         """Whether an account is asked for that the crawl has: what comes of that is told elsewhere."""
-        return found.kind is Kind.LOGIN_WALL and self._runtime.access.session_of(host_of(request.url)) is not None
+        return found.kind is Kind.LOGIN_WALL and self._runtime.access.login_of(host_of(request.url)) is not None
 
     def _again(self, request: Request, fetch: Fetch) -> Request | None:
         """The request that asks once more; None when it has been asked for often enough."""

@@ -7,7 +7,7 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,8 +99,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_OF_LOGINS: Final = {"middlewares.LoginMiddleware": 565, "middlewares.LoginRedirectsMiddleware": 606}
-"""What is imported where a sheet says how to log in, and its order."""
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
 
 _SWITCHED: Final = (
@@ -159,13 +157,13 @@ class Addon:
             for path, priority in components.items():
                 if priority is not None:
                     _add(settings, name, path, priority)
-        working = plugins.working(declared.PLUGINS_OFF.read(settings)).values()
+        working = plugins.working(declared.PLUGINS_OFF.read(settings))
         _add_wanted(settings, working)
         if to_parent() is not None:
             name_own_feeds(settings)
         _replace_scrapys(settings)
         _without_tunnels(settings)
-        added = {scheme: path for plugin in working for scheme, path in plugin.handlers.items()}
+        added = {scheme: path for plugin in working.values() for scheme, path in plugin.handlers.items()}
         handlers = {**_HANDLERS, **added, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
         exporters = {**_EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
@@ -237,15 +235,15 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
             settings.set_in_component_priority_dict(name, component, None)
 
 
-def _add_wanted(settings: Settings, working: Iterable[plugins.Plugin]) -> None:
-    for plugin in working:
+def _add_wanted(settings: Settings, working: Mapping[str, plugins.Plugin]) -> None:
+    """Raises `OptionError` for a login without the plug-in: nothing but the logged-out pages would come."""
+    if "logins" not in working and any(sheet.login is not None for sheet in sheets(settings).all):
+        raise OptionError("A sheet says how to log in, and the plug-in `logins` is not here: docs/plugins.md")
+    for plugin in working.values():
         if not plugin.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in plugin.wanted_by):
             for name, components in plugin.components.items():
                 for path, priority in components.items():
                     _add(settings, name, path, priority)
-    if any(sheet.login is not None for sheet in sheets(settings).all):
-        for path, priority in _OF_LOGINS.items():
-            _add(settings, "DOWNLOADER_MIDDLEWARES", path, priority)
 
 
 def _add(settings: Settings, name: str, path: str, priority: int) -> None:

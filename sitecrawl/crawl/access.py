@@ -29,7 +29,6 @@ from sitecrawl.sheets.sheet import KEPT
 from sitecrawl.urls.url import parse
 
 if TYPE_CHECKING:
-    from sitecrawl.crawl.sessions import Session
     from sitecrawl.sheets.login import Login
 
 logger = logging.getLogger(__name__)
@@ -57,10 +56,12 @@ class Access(Participant):
         self._path = path / IN_CRAWL
         self._stats = stats
         self._all_cookies = all_cookies
-        self._sessions = _sessions(sheets)
-        self.login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
+        logins = [_login(sheet.login) for sheet in sheets.all if sheet.login is not None]
+        self.logins = {login: login.authorization() for login in logins}
+        """Those of the sheets, and the header `Authorization` of each; empty where cookies let the crawl in."""
+        self.login_hosts = {parse(login.url).host: login for login in self.logins if login.url}
         """Hosts of the pages at which the crawl logs in."""
-        self.session_of = lru_cache(maxsize=KEPT)(self._session_of)
+        self.login_of = lru_cache(maxsize=KEPT)(self._login_of)
         self._also: set[str] = set()
         """Sites whose cookies are kept because nothing comes without."""
         self._given: set[str] = set()
@@ -73,31 +74,26 @@ class Access(Participant):
         return bool(self.sheets) or self._all_cookies or bool(self._also)
 
     @property
-    def has_logins(self) -> bool:
-        return bool(self._sessions)
-
-    @property
     def has_cookies(self) -> bool:
         """Whether there is any host whose cookies are kept."""
         return (
             self._all_cookies
             or bool(self._also)
             or any(sheet.cookies for sheet in self.sheets.all)
-            or any(login.has_session for login in self._sessions)
+            or any(login.has_session for login in self.logins)
         )
 
-    def _session_of(self, host: str) -> Session | None:
-        """Return the session for `host`, if the crawl is to be logged in there."""
+    def _login_of(self, host: str) -> Login | None:
+        """Return the login for `host`, if the crawl is to be logged in there."""
         given = self.sheets.of(host).login
-        login = self.login_hosts.get(host) if given is None else _login(given)
-        return self._sessions[login] if login is not None else None
+        return self.login_hosts.get(host) if given is None else _login(given)
 
     def keeps(self, host: str) -> bool:
         """Whether the cookies of `host` are kept."""
         if self._all_cookies or self.sheets.of(host).cookies or (self._also and jar_name(host) in self._also):
             return True
-        session = self.session_of(host)
-        return session is not None and session.login.has_session
+        login = self.login_of(host)
+        return login is not None and login.has_session
 
     def keep_also(self, url: str, host: str, headers: Headers) -> None:
         """Keep the cookies of `host` from now on, and those that an answer of its `url` has set."""
@@ -125,12 +121,12 @@ class Access(Participant):
         ]
 
     def _own(self, url: str, host: str) -> Iterator[tuple[bytes, bytes]]:
-        sheet, session = self.sheets.of(host), self.session_of(host)
+        sheet, login = self.sheets.of(host), self.login_of(host)
         is_covered = self._is_covered(url, host)
         for name, value in sheet.headers.items():
             yield name.encode("latin-1"), value.encode("latin-1")
-        if session is not None and session.authorization and is_covered:
-            yield b"Authorization", session.authorization.encode()
+        if login is not None and self.logins[login] and is_covered:
+            yield b"Authorization", self.logins[login].encode()
         if not self.keeps(host) or not is_covered:
             return
         if sheet.cookies and host not in self._given:
@@ -141,8 +137,8 @@ class Access(Participant):
 
     def _is_covered(self, url: str, host: str) -> bool:
         """Whether what lets the crawl in may come and go over the scheme of `url`."""
-        session = self.session_of(host)
-        return session is None or session.covers(url)
+        login = self.login_of(host)
+        return login is None or login.covers(url)
 
     def shown(self, url: str, host: str) -> Headers:
         """The same, for others to see: names, and no value."""
@@ -163,7 +159,7 @@ class Access(Participant):
 
     def _read(self) -> None:
         """The newest last: it may be that who was logged out has logged in again in a browser."""
-        given = {Path(login.file) for login in self._sessions if login.file}
+        given = {Path(login.file) for login in self.logins if login.file}
         for path in sorted({self._path, *given}, key=_changed):
             if path in given:
                 self._read_given(path)
@@ -211,16 +207,6 @@ def _masked(value: bytes) -> bytes:
     """A Set-Cookie without what it sets."""
     pair, semicolon, attributes = value.partition(b";")
     return pair.partition(b"=")[0] + b"=" + MASK + semicolon + attributes
-
-
-def _sessions(sheets: Sheets) -> dict[Login, Session]:
-    """Return the sessions of all logins. Raises `OptionError`."""
-    logins = [_login(sheet.login) for sheet in sheets.all if sheet.login is not None]
-    if not logins:
-        return {}
-    from sitecrawl.crawl.sessions import Session  # noqa: PLC0415 - for those who log in
-
-    return {login: Session(login) for login in logins}
 
 
 def _login(given: Mapping[str, Any]) -> Login:

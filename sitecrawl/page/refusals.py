@@ -2,7 +2,7 @@
 
 A site says no in four ways: it asks for time (`RATE_LIMITED`), for a proof that a browser or a person is there
 (`CHALLENGE`), for an account (`LOGIN_WALL`), or it sends a page that is empty until a browser has built it
-(`EMPTY_SHELL`). Where the crawl logs in (`sitecrawl.crawl.sessions`), it may end the session (`LOGGED_OUT`), or not
+(`EMPTY_SHELL`). Where the crawl logs in (`sitecrawl.plugins.logins`), it may end the session (`LOGGED_OUT`), or not
 begin one (`LOGIN_FAILED`). A challenge may come with any status, 200 included, and taken for a page it would stand
 for every URL of its host.
 

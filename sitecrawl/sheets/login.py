@@ -15,6 +15,7 @@ preference: `exposed` says where one stands for others to read.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -30,13 +31,24 @@ from parsel.csstranslator import HTMLTranslator
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.base.secret_files import some_secret_in
+from sitecrawl.urls.url import parse, target_of
 
 COOKIE: Final = "cookie:"
 """Before the name of a cookie, which is there when the login has worked."""
 CSS: Final = "css:"
 """Before a selector for what the page after the login has."""
+LOGIN_PAGE: Final = "login page"
+LOGOUT: Final = "logout link"
+"""Rules that exclude a URL, for `Fetch.exclude`."""
 _FILE: Final = "@"
 _ENVIRONMENT: Final = "env:"
+_LOGOUT: Final = re.compile(
+    r"""(?:/|[?&;](?:[^=&;]*=)?)        # all of a folder or file of the path, or a parameter or its value
+        (?:(?:user|users|account|member|members|session|admin|wp|do|auth)[-_]?)?
+        (?:log|sign)[-_]?(?:out|off)
+        (?:\.[a-z]{2,5})?(?=[/?&;\#=]|$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 class Kind(StrEnum):
@@ -145,6 +157,23 @@ class Login:
         """What goes into the form. Raises `OptionError`."""
         return {name: value.read(f"field {name!r}") for name, value in self.fields}
 
+    def covers(self, url: str) -> bool:
+        """Whether it may be used for `url`: what was made for TLS is sent over nothing else."""
+        return url.startswith("https://") or self.over_any
+
+    def forbids(self, url: str) -> str:
+        """The rule by which the crawl, being logged in, asks for no such URL; empty for none."""
+        if not self.has_session:
+            return ""
+        if self.is_login_page(url):
+            return LOGIN_PAGE
+        return LOGOUT if _LOGOUT.search(target_of(url)) else ""
+
+    def is_login_page(self, url: str) -> bool:
+        """Whether the form is there. A site's front page is a page, whatever form it has."""
+        page = _place_of(self.url) if self.url else ""
+        return bool(page) and not page.endswith("/") and _place_of(url) == page
+
     @property
     def plain(self) -> list[str]:
         """The names of the secrets that stand in the sheet itself. Who logs in is none, nor is any other field of a
@@ -180,6 +209,11 @@ def exposed(path: Path, logins: Iterable[Login]) -> str | None:
         f"{path} has a secret in it ({', '.join(names)}), and others here can read it: chmod 600 it, or name a file "
         "(@FILE) or a variable (env:NAME) instead"
     )
+
+
+def _place_of(url: str) -> str:
+    """Scheme aside, what is the same page with any query."""
+    return parse(url).href.partition("?")[0].partition("://")[2]
 
 
 def _is_secret(name: str) -> bool:

@@ -22,8 +22,8 @@ UNUSED = frozenset(
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
      "sitecrawl.console.many_workers", "sitecrawl.plugins.remote.copy",
-     "sitecrawl.crawl.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.job.reading",
-     "middlewares.login",
+     "sitecrawl.plugins.logins.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.job.reading",
+     "sitecrawl.plugins.logins.middleware",
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.page", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")

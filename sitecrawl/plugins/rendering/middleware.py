@@ -18,7 +18,6 @@ from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sessions import LOGOUT
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
@@ -27,6 +26,7 @@ from sitecrawl.plugins.rendering.options import AUTO, OFF, RenderOptions
 from sitecrawl.plugins.rendering.outcome import CONTENT_TYPE, Crashed, Lost, NoBrowser, NotRendered, Outcome
 from sitecrawl.plugins.rendering.sections import Sections, has_gained
 from sitecrawl.plugins.rendering.unrendered import Unrendered
+from sitecrawl.sheets.login import LOGOUT
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.rendering.renderer import Renderer
@@ -187,8 +187,8 @@ class RenderingMiddleware:
                 self._renderer.kept.add(part)
 
     async def _allows(self, url: str, page: Request) -> bool:
-        session = self._runtime.access.session_of(host_of(url))
-        if session is not None and session.forbids(url) == LOGOUT:  # scripts see where pages say one can log out
+        login = self._runtime.access.login_of(host_of(url))
+        if login is not None and login.forbids(url) == LOGOUT:  # scripts see where pages say one can log out
             return False
         robots = self._crawler.get_downloader_middleware(RobotsMiddleware)
         return robots is None or await robots.allows(url, page)

@@ -8,22 +8,22 @@ from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.form_login import log_in
 from sitecrawl.crawl.page_text import text_of
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sessions import LoginFailed, Session
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind as Refused
 from sitecrawl.page.refusals import Refusal
+from sitecrawl.plugins.logins.form_login import log_in
+from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.sheets.login import Kind
 
 logger = logging.getLogger(__name__)
@@ -48,23 +48,36 @@ class LoginMiddleware:
     def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
         self._crawler = crawler
         self._runtime = runtime
+        self._sessions = {login: Session(login) for login in runtime.access.logins}
         for host in runtime.access.login_hosts:  # a person has named it, as one names a seed
             runtime.seed_hosts.add(host)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:
-        return cls(crawler, Runtime.of(crawler))
+        """Raises `OptionError` for secrets that cannot be had."""
+        runtime = Runtime.of(crawler)
+        if not runtime.access.logins:
+            raise NotConfigured
+        return cls(crawler, runtime)
+
+    def of(self, request: Request) -> tuple[Fetch, Session] | None:
+        """The fetch that `request` is for, and the login of its host, if both are there."""
+        fetch = self._runtime.fetch_of(request) if LOGIN not in request.meta else None
+        if fetch is None or not request.url.startswith("http"):
+            return None
+        login = self._runtime.access.login_of(host_of(request.url))
+        return (fetch, self._sessions[login]) if login is not None else None
 
     async def process_request(self, request: Request) -> Request | None:
-        found = _of(self._runtime, request)
+        found = self.of(request)
         if found is None:
             return None
         fetch, session = found
-        if rule := session.forbids(request.url):
+        if rule := session.login.forbids(request.url):
             self._runtime.stats.inc_value(FORBIDDEN)
             fetch.exclude(rule)
             raise IgnoreRequest(f"{request.url} is not asked for: {of_rule(rule)}")
-        if not session.covers(request.url):
+        if not session.login.covers(request.url):
             return None
         try:
             await self._enter(session)
@@ -115,11 +128,11 @@ class LoginMiddleware:
         return request.replace(dont_filter=True)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        found = _of(self._runtime, request)
+        found = self.of(request)
         if found is None or 300 <= response.status < 400:
             return response
         fetch, session = found
-        if not session.covers(request.url):
+        if not session.login.covers(request.url):
             return _only_if_free(session, fetch, response)
         if request not in session.sent_by:  # logged out, and content with it
             return response
@@ -134,32 +147,28 @@ class LoginMiddleware:
 class LoginRedirectsMiddleware:
     """Downloader middleware, before redirects are followed: one that leads to the login page is no redirect."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+        self._crawler = crawler
         self._runtime = runtime
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginRedirectsMiddleware:
-        return cls(Runtime.of(crawler))
+        runtime = Runtime.of(crawler)
+        if not runtime.access.logins:
+            raise NotConfigured
+        return cls(crawler, runtime)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if not 300 <= response.status < 400:
             return response
-        found = _of(self._runtime, request)
+        logins = self._crawler.get_downloader_middleware(LoginMiddleware)
+        found = logins.of(request) if logins is not None else None
         if found is None or request not in found[1].sent_by:
             return response
         fetch, session = found
         target = redirect_target(pairs(response.headers), request.url)
-        is_login = target is not None and session.is_login_page(target.href)
+        is_login = target is not None and session.login.is_login_page(target.href)
         return _again(self._runtime, request, fetch, session) if is_login else response
-
-
-def _of(runtime: Runtime, request: Request) -> tuple[Fetch, Session] | None:
-    """The fetch that `request` is for, and the login of its host, if both are there."""
-    fetch = runtime.fetch_of(request) if runtime.access.has_logins and LOGIN not in request.meta else None
-    if fetch is None or not request.url.startswith("http"):
-        return None
-    session = runtime.access.session_of(host_of(request.url))
-    return (fetch, session) if session is not None else None
 
 
 def _again(runtime: Runtime, request: Request, fetch: Fetch, session: Session) -> Request:

@@ -16,22 +16,10 @@ from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.patterns import MatchTime, compiled
 from sitecrawl.page.refusals import has_password
 from sitecrawl.sheets.login import Kind, Login
-from sitecrawl.urls.url import parse, target_of
 
 HOUR: Final = 3600.0
 IN_A_ROW: Final = 3
 """Pages in a row that say that nobody is logged in, after which a login that cannot be done anew is over."""
-LOGIN_PAGE: Final = "login page"
-LOGOUT: Final = "logout link"
-"""Rules that exclude a URL, for `Fetch.exclude`."""
-
-_LOGOUT: Final = re.compile(
-    r"""(?:/|[?&;](?:[^=&;]*=)?)        # all of a folder or file of the path, or a parameter or its value
-        (?:(?:user|users|account|member|members|session|admin|wp|do|auth)[-_]?)?
-        (?:log|sign)[-_]?(?:out|off)
-        (?:\.[a-z]{2,5})?(?=[/?&;\#=]|$)""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _FIELDS_LOOKED_AT: Final = 1 << 16
 """Bytes of a page in which the login form is looked for."""
 
@@ -49,8 +37,6 @@ class Session:
 
     def __init__(self, login: Login, clock: Callable[[], float] = time.monotonic) -> None:
         self.login = login
-        self.authorization = login.authorization()
-        """The value of the header; empty where cookies let the crawl in."""
         self.form_data = login.form_data()
         self.failure: LoginFailed | None = None
         """Why the crawl is not logged in; None before the first attempt, and while it is."""
@@ -66,24 +52,7 @@ class Session:
         self._works = False
         """Whether a page has come since the last login."""
         self._pattern = compiled(login.logged_out) if login.logged_out else None
-        self._page = _place_of(login.url) if login.url else ""
         self._fields = [_field(name) for name, _ in login.fields]
-
-    def covers(self, url: str) -> bool:
-        """Whether it may be used for `url`: what was made for TLS is sent over nothing else."""
-        return url.startswith("https://") or self.login.over_any
-
-    def forbids(self, url: str) -> str:
-        """The rule by which the crawl, being logged in, asks for no such URL; empty for none."""
-        if not self.login.has_session:
-            return ""
-        if self.is_login_page(url):
-            return LOGIN_PAGE
-        return LOGOUT if _LOGOUT.search(target_of(url)) else ""
-
-    def is_login_page(self, url: str) -> bool:
-        """Whether the form is there. A site's front page is a page, whatever form it has."""
-        return bool(self._page) and not self._page.endswith("/") and _place_of(url) == self._page
 
     async def enter(self, log_in: Callable[[], Awaitable[None]]) -> None:
         """Be logged in, by `log_in` where need be: once, whoever else waits for it. Raises `LoginFailed`."""
@@ -144,11 +113,6 @@ class Session:
             what = {Kind.COOKIES: "cookies", Kind.BEARER: "token", Kind.BASIC: "password"}[self.login.kind]
             self.failure = LoginFailed(f"{IN_A_ROW} pages in a row do not take the {what}")
         return False
-
-
-def _place_of(url: str) -> str:
-    """Scheme aside, what is the same page with any query."""
-    return parse(url).href.partition("?")[0].partition("://")[2]
 
 
 def _field(name: str) -> re.Pattern[bytes]:

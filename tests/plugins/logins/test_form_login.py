@@ -13,9 +13,9 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from sitecrawl.crawl.form_login import MAX_REDIRECTS, log_in
-from sitecrawl.crawl.sessions import LoginFailed, Session
 from sitecrawl.http.cookies import CookieStore
+from sitecrawl.plugins.logins.form_login import MAX_REDIRECTS, log_in
+from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.sheets.login import Login
 
 URL = "https://a.example/login"

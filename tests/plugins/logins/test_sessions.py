@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from sitecrawl.crawl.sessions import HOUR, IN_A_ROW, LOGIN_PAGE, LOGOUT, LoginFailed, Session
-from sitecrawl.sheets.login import Login
+from sitecrawl.plugins.logins.sessions import HOUR, IN_A_ROW, LoginFailed, Session
+from sitecrawl.sheets.login import LOGIN_PAGE, LOGOUT, Login
 
 ROOT = "https://a.example"
 FIELDS = {"user": "me", "pw": "word"}
@@ -61,18 +61,18 @@ class Site:
 )
 def test_what_is_left_alone(path: str, rule: str) -> None:
     """Where a session would end, and where it begins; not what only has such a word in it."""
-    assert session().forbids(ROOT + path) == rule
+    assert session().login.forbids(ROOT + path) == rule
 
 
 def test_a_front_page_with_a_form_is_a_page() -> None:
     """A site whose login form is on its front page has that crawled."""
-    assert session(url=f"{ROOT}/").forbids(f"{ROOT}/") == ""
+    assert session(url=f"{ROOT}/").login.forbids(f"{ROOT}/") == ""
 
 
 def test_a_token_has_no_session() -> None:
     """Who sends a token with each request may ask for what logs others out."""
     one = Session(Login.read({"kind": "bearer", "token": "t"}))
-    assert one.forbids(f"{ROOT}/logout") == ""
+    assert one.login.forbids(f"{ROOT}/logout") == ""
 
 
 def test_once_for_all() -> None:

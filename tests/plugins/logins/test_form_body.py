@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitecrawl.crawl.form_body import form_body
+from sitecrawl.plugins.logins.form_body import form_body
 
 
 def test_names_and_line_ends() -> None:
