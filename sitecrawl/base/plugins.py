@@ -43,6 +43,8 @@ class Plugin:
     """Dotted path of a class for results that are named by a URL: `check(url, settings)` raises `OptionError`, and
     `output(url, settings)` is a context that gives the name of the file to write.
     """
+    job_files: str = ""
+    """Dotted path of the class that reads job files (`sitecrawl.spiders.job_file.JobFiles`)."""
     needs: Collection[str] = ()
     """Plug-ins without which this one does nothing."""
 

@@ -41,9 +41,8 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
-from sitecrawl.job.naming import is_file
-from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.spiders.arguments import NAMES, SiteArguments
+from sitecrawl.spiders.job_file import PRIORITY, has_directory, is_file, job_in
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class _Help(argparse.Action):
         self._settings = settings
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from sitecrawl.job.described import arguments_of  # noqa: PLC0415 - what job files are read with
+        from sitecrawl.spiders.described import arguments_of  # noqa: PLC0415 - what job files are read with
 
         parser.print_help()
         loader = get_spider_loader(self._settings)

@@ -29,11 +29,10 @@ from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawl.sitemaps import Sitemaps
 from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
-from sitecrawl.job.naming import is_file
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
+from sitecrawl.spiders.job_file import is_file, with_job_file
 from sitecrawl.urls.url import parse, shortened
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link
 from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
 
 

@@ -15,9 +15,9 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME
 from sitecrawl.base.patterns import MatchTime
 from sitecrawl.base.setting import Limit
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.feeds import name_fields
+from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
 
 if TYPE_CHECKING:

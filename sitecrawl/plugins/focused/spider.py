@@ -13,7 +13,6 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.budget import within
@@ -21,6 +20,7 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.spiders.feeds import name_fields
+from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import guess_url
 

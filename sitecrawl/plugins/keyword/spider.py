@@ -13,10 +13,10 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import name_fields
+from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
 
 if TYPE_CHECKING:

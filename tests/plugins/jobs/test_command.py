@@ -14,8 +14,8 @@ import yaml
 from crawling import crawl, scrapy
 from localweb import LocalWeb, linked
 
-from sitecrawl.job.commented import commented
-from sitecrawl.job.reading import job_schema, read_job
+from sitecrawl.plugins.jobs.commented import commented
+from sitecrawl.plugins.jobs.reading import job_schema, read_job
 from sitecrawl.sheets.reading import sheet_schema
 
 JOB = """

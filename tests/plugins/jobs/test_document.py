@@ -7,7 +7,7 @@ import pytest
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Problem
 from sitecrawl.base.text_files import MAX_SIZE
-from sitecrawl.job.document import read_document
+from sitecrawl.plugins.jobs.document import read_document
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:

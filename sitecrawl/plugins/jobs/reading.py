@@ -18,8 +18,8 @@ from sitecrawl.addon import check_settings
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
-from sitecrawl.job.document import Document, read_document
-from sitecrawl.job.formats import feed_of, readers, seeds_file, target_of
+from sitecrawl.plugins.jobs.document import Document, read_document
+from sitecrawl.plugins.jobs.formats import feed_of, readers, seeds_file, target_of
 from sitecrawl.sheets import reading
 from sitecrawl.sheets.login import Login, beside, exposed
 from sitecrawl.sheets.reading import login_problem, sheet_schema
@@ -56,7 +56,7 @@ class Job:
 @cache
 def job_schema() -> Mapping[str, Any]:
     """The whole schema, as it is published."""
-    schema = schema_in("sitecrawl.job", "job.schema.json")
+    schema = schema_in("sitecrawl.plugins.jobs", "job.schema.json")
     return {**schema, "properties": _with_declared(schema["properties"]), "$defs": {"sheet": sheet_schema()}}
 
 
@@ -66,6 +66,8 @@ def _with_declared(properties: Mapping[str, Any]) -> dict[str, Any]:
     for key, schema in properties.items():
         if "properties" in schema:
             found[key] = {**schema, "properties": _with_declared(schema["properties"])}
+        elif schema.get("x-setting", "").startswith("SITECRAWL_") and schema["x-setting"] not in SETTINGS:
+            continue  # of a plug-in that is not here
         elif "x-setting" in schema and not {"type", "enum"} & schema.keys():
             found[key] = {**schema, **SETTINGS[schema["x-setting"]].schema()}
         else:
@@ -202,3 +204,10 @@ def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, An
             yield name, [{**one, "login": beside(one["login"], folder)} if "login" in one else one for one in value]
         elif name not in arguments:
             yield name, value
+
+
+class JobFiles:
+    """See `sitecrawl.spiders.job_file.JobFiles`."""
+
+    read = staticmethod(read_job)
+    described = staticmethod(described)

@@ -20,13 +20,12 @@ from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import CRAWLS
-from sitecrawl.job.commented import commented
-from sitecrawl.job.explained import Plan, lines, lines_of_url
-from sitecrawl.job.naming import is_file
-from sitecrawl.job.reading import Job, job_schema, read_job
-from sitecrawl.job.taking import with_job_file
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.plugins.jobs.commented import commented
+from sitecrawl.plugins.jobs.explained import Plan, lines, lines_of_url
+from sitecrawl.plugins.jobs.reading import Job, job_schema, read_job
 from sitecrawl.spiders.generic import GenericSpider
+from sitecrawl.spiders.job_file import is_file, with_job_file
 from sitecrawl.spiders.site import SiteSpider
 
 

@@ -5,21 +5,70 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
 
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
-from sitecrawl.job.naming import is_file
-
-if TYPE_CHECKING:
-    from sitecrawl.job.reading import Job
 
 logger = logging.getLogger(__name__)
 
+ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
+"""Of a job file's name."""
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 """Of the file's settings: above those of project and spider, below those of the command line."""
+
+
+class Job(Protocol):
+    """What a job file tells a crawl."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def spider(self) -> str:
+        """The only one that may run it; empty for any."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Of the spider, as it takes them: texts, and lists of texts, whose commas are their own."""
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """Arguments of the spider's own; paths in them begin beside the file."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+    @property
+    def warning(self) -> str:
+        """Of secrets in the file that others can read; empty for none."""
+
+
+class JobFiles(Protocol):
+    """What reads job files: of a plug-in."""
+
+    @staticmethod
+    def read(path: Path) -> Job:
+        """Raises `OptionError`, which names file and line of every problem."""
+
+    @staticmethod
+    def described() -> Mapping[str, str]:
+        """What each argument of spiders means."""
+
+
+def is_file(job: str) -> bool:
+    """Whether the spider argument `job` names a file, and not a crawl."""
+    return Path(job).suffix.lower() in ENDINGS
+
+
+def job_files() -> JobFiles | None:
+    """None without the plug-in."""
+    named = next((plugin.job_files for plugin in plugins.working().values() if plugin.job_files), "")
+    return load_object(named) if named else None
 
 
 def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,9 +92,10 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def job_in(file: str) -> Job:
     """The job that the file is. Raises `OptionError`."""
-    from sitecrawl.job.reading import read_job  # noqa: PLC0415 - YAML and more, for those who have a file
-
-    return read_job(Path(file))
+    files = job_files()
+    if files is None:
+        raise OptionError(f"{file} is a job file, which is of a plug-in that is not here: docs/plugins.md")
+    return files.read(Path(file))
 
 
 def has_directory(settings: BaseSettings, scrapyd_job: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Final
 
-from sitecrawl.job.reading import described
+from sitecrawl.spiders.job_file import job_files
 
 _JOB: Final = "A name for the crawl's directory, or a job file: site.toml."
 _COLUMN: Final = 22
@@ -14,9 +14,10 @@ _WIDTH: Final = 79
 
 
 def arguments_of(spider: str, names: Iterable[str]) -> Iterator[str]:
-    """Lines on the arguments `names` of a spider, with what the job file's schema says of them."""
+    """Lines on the arguments `names` of a spider, with what the plug-in for job files knows of them."""
     yield from ("", f"Arguments of the spider {spider}", "-" * (len(spider) + 24))
-    words = {"job": _JOB, **described()}
+    files = job_files()
+    words = {"job": _JOB, **(files.described() if files is not None else {})}
     for name in names:
         yield from _lines(name, words.get(name, "Of this spider: docs/spiders.md says more."))
 

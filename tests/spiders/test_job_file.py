@@ -14,11 +14,11 @@ from localweb import LocalWeb, linked
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.job.reading import read_job
-from sitecrawl.job.taking import arguments_of, has_directory, with_job_file
 from sitecrawl.plugins.extract.spider import ExtractSpider
 from sitecrawl.plugins.focused.spider import FocusedSpider
+from sitecrawl.plugins.jobs.reading import read_job
 from sitecrawl.spiders.generic import GenericSpider
+from sitecrawl.spiders.job_file import arguments_of, has_directory, with_job_file
 
 PAGES = {"/": linked("/a", "/print"), "/a": linked("/b"), "/b": linked("/c"), "/c": linked(), "/print": linked()}
 

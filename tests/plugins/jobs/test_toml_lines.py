@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sitecrawl.base.schemas import Place
-from sitecrawl.job.toml_lines import lines_of
+from sitecrawl.plugins.jobs.toml_lines import lines_of
 
 TEXT = '''\
 # a comment with = and [brackets]

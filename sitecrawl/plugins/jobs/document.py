@@ -15,7 +15,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Place, Problem
 from sitecrawl.base.text_files import Wrong, text_in
 from sitecrawl.base.yamlnodes import compose
-from sitecrawl.job.toml_lines import lines_of
+from sitecrawl.plugins.jobs.toml_lines import lines_of
 
 MAX_DEPTH: Final = 16
 """Tables and lists within one another: the deepest that a job has is a header in a sheet, or a feed's option."""

@@ -1,1 +1,0 @@
-"""A crawl's one file: read, checked and explained."""
