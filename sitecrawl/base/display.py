@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from io import TextIOWrapper
 from typing import Any, TextIO
 
+from sitecrawl.base.expressions import expression
+
 # C0 without tab and line feed, DEL, C1, and the marks that turn the writing direction: all can make a terminal lie.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_SPACE = re.compile(r"\s")
-_FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]")
+_CONTROL = expression("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_SPACE = expression(r"\s")
+_FORMULA = expression("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]")
 """How what a spreadsheet takes for a formula begins (OWASP, CSV injection): the signs, also in full width."""
 
 

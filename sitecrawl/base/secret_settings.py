@@ -14,6 +14,7 @@ from collections.abc import MutableMapping, Sequence
 from typing import Final
 
 from sitecrawl.base.declared import SETTINGS
+from sitecrawl.base.expressions import expression
 
 SECRETS: Final = frozenset(
     {
@@ -29,7 +30,7 @@ MASK: Final = "(masked)"
 HIDDEN_WORDS: Final = "SITECRAWL_HIDDEN_WORDS"
 """The environment variable by which a process of ours gets the words that its command line must not show."""
 
-_NAMES: Final = re.compile(
+_NAMES: Final = expression(
     r"(?:^|[_.-])(?:(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PW|PWD|KEY|APIKEY|CREDENTIAL)S?"
     r"|COOKIE|AUTHORIZATION)(?:$|[_.-])",
     re.IGNORECASE,
@@ -40,13 +41,13 @@ _USER: Final = r"[^/\\@\s:\[]*+:"
 _NO_PORT: Final = r"""(?!\d*+(?:[/\\?\#\s,"']|$))"""
 _UP_TO_HOST: Final = r"""[^@\s]++@(?:[^\s/\\"',@]*+@)*+"""
 """A password: one with `@` in it ends at the last of them before the path."""
-_IN_URL: Final = re.compile(rf"(:[/\\][/\\\s]*+{_USER}){_NO_PORT}{_UP_TO_HOST}")
-_TYPED: Final = re.compile(
+_IN_URL: Final = expression(rf"(:[/\\][/\\\s]*+{_USER}){_NO_PORT}{_UP_TO_HOST}")
+_TYPED: Final = expression(
     rf"\A(\s*(?:(?P<scheme>[a-z][a-z0-9+.-]*+:(?=[/\\]))|https?:|ftp:)?[/\\\s]*(?!mailto:){_USER}){_NO_PORT}"
     rf"(?:{_UP_TO_HOST}|(?(scheme)\S++\Z|(?!)))",
     re.IGNORECASE,
 )
-_LOGGED: Final = re.compile(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)$""")
+_LOGGED: Final = expression(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)$""")
 
 
 def is_secret(name: str) -> bool:

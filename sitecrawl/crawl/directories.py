@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import re
 import shutil
 import sys
 import tempfile
@@ -14,12 +13,13 @@ from typing import Final
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.expressions import expression
 
 CRAWLS = Path("crawls")
 """Folder for crawls without a JOBDIR, below the working directory."""
 
 _NO_NAMES: Final = frozenset({".", ".."})
-_JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_JOB: Final = expression(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """Valid names of jobs, which come over HTTP and name directories."""
 
 LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base import declared
 from sitecrawl.base.cores import usable_cores
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.base.expressions import expression
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.configuration import secret, seen
 from sitecrawl.crawl.directories import only_looks
@@ -89,7 +89,7 @@ def shared_name(settings: BaseSettings, spider: str) -> str:
     return name
 
 
-_NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
+_NO_NAME: Final = expression(r"[{}\s\x00-\x1f\x7f]")
 """Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
 _LONGEST_NAME: Final = 200
 _REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}

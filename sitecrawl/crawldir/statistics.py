@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from sitecrawl.base.expressions import expression
+
 _ALL: Final = ("rocksdb.last.level.read.count", "rocksdb.non.last.level.read.count")
 _FOR_WRITING: Final = (
     "rocksdb.file.read.flush.micros",
@@ -14,7 +16,7 @@ _FOR_WRITING: Final = (
     "rocksdb.file.read.db.open.micros",
 )
 """Of these, what is read to open, write out and merge tables."""
-_COUNT: Final = re.compile(r"^(\S+) .*?COUNT : (\d+)", re.MULTILINE)
+_COUNT: Final = expression(r"^(\S+) .*?COUNT : (\d+)", re.MULTILINE)
 
 
 def reads_of(text: str) -> int:

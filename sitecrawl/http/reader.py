@@ -20,20 +20,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from sitecrawl.base import limits
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.http.errors import BadResponse, OverLimit, Truncated
 
 Fields = list[tuple[bytes, bytes]]
 
-_END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
+_END_OF_HEAD: Final = expression(rb"\n\r?\n")
 _LONGEST_END: Final = len(b"\n\r\n")
-_STATUS_LINE: Final = re.compile(rb"[\t ]*(?:HTTP|ICY)(?:/(\d+)(?:\.(\d+))?)?[\t ]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
-_HEADER: Final = re.compile(
+_STATUS_LINE: Final = expression(rb"[\t ]*(?:HTTP|ICY)(?:/(\d+)(?:\.(\d+))?)?[\t ]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
+_HEADER: Final = expression(
     rb"""(?<=[\r\n]) ([!#$%&'*+.^_`|~0-9A-Za-z-]++) [\t ]*+ : [\t ]*+ ([^\r\n]*+) ((?:\r?\n[\t ][^\r\n]*+)*+)""",
     re.VERBOSE,
 )
 """Name, value, and the lines in which it goes on. Other lines are none."""
-_CHUNK: Final = re.compile(rb"(?:\r?\n)?([0-9A-Fa-f]{1,16})[\t ]*+(?:;[^\n]*+)?\r?\n")
+_CHUNK: Final = expression(rb"(?:\r?\n)?([0-9A-Fa-f]{1,16})[\t ]*+(?:;[^\n]*+)?\r?\n")
 """From the end of one to the beginning of the next; some servers end them with nothing."""
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[\t ]*+(?:;.*+)?", re.DOTALL).fullmatch
 _FRAMES: Final = frozenset({b"connection", b"content-length", b"proxy-connection", b"transfer-encoding"})

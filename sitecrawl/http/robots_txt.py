@@ -24,6 +24,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.setting import NO_LIMIT
 
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -36,7 +37,7 @@ _OTHERS: Final = frozenset({"request-rate", "request rate", "visit-time", "visit
 _FIELDS: Final = _AGENT | _RULES | _DELAYS | _OTHERS
 """All that belong to a group; `Sitemap` and `Host` belong to none, and end none."""
 _NAMES: Final = "|".join(sorted(_FIELDS, key=len, reverse=True)).replace(" ", r"[^\S\n]++")
-_LINE: Final = re.compile(
+_LINE: Final = expression(
     rf"^[^\S\n]*+(?:(?P<field>{_NAMES})(?:(?P<colon>[^\S\n]*+:)|(?=[^\S\n]|$))(?P<value>[^\n#]*+)"
     r"|(?P<other>[^\n#:]*+):(?=\s|$|\#))",
     re.IGNORECASE | re.MULTILINE,
@@ -44,12 +45,12 @@ _LINE: Final = re.compile(
 """A line of a group; or one with another field, which ends the names at a group's head."""
 _OF_SITE: Final = frozenset({"sitemap", "sitemaps", "site-map", "host"})
 _COLON: Final = re.compile(r"[^:]*+:(?:\s|$)").match
-_ANY_LINE: Final = re.compile(r"^[^\S\n]*+([^\n#:]++):([^\n#]*+)", re.MULTILINE)
+_ANY_LINE: Final = expression(r"^[^\S\n]*+([^\n#:]++):([^\n#]*+)", re.MULTILINE)
 _USAGE: Final = frozenset({"content-usage", "content-signal"})
 _MAX_USAGE: Final = 20_000
 _KEPT: Final = "/?&=:;,+@!~()'[]$*|-._"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/?&=:;,+@!~()'\[\]$*|._-]*").fullmatch
-_ESCAPED: Final = re.compile(r"(%(?:2F|3F|23|25|24|2A))", re.IGNORECASE)
+_ESCAPED: Final = expression(r"(%(?:2F|3F|23|25|24|2A))", re.IGNORECASE)
 """These mean something else unescaped."""
 _INDEX: Final = "index.html"
 _WEB: Final = ("http://", "https://")

@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.budget import within
 from sitecrawl.page.markup import tags
 
@@ -145,18 +146,18 @@ def without_bom(body: bytes) -> bytes:
 
 # The markup before a declaration. Each alternative takes what it starts with, so a declaration in a comment or in
 # another attribute's value is none; possessive, so hostile bytes cost one pass.
-_PRESCANNED = re.compile(
+_PRESCANNED = expression(
     rb"""<!--.*?(?:-->|\Z)
        | <meta(?=[\s/])(?P<meta>(?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+)
        | <[a-z/](?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_ATTRIBUTE = re.compile(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?+""")
-_IN_CONTENT = re.compile(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
-_TYPED = re.compile(r"\s*+[a-z]++/[a-z+.-]++\s*+;", re.IGNORECASE)
+_ATTRIBUTE = expression(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?+""")
+_IN_CONTENT = expression(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
+_TYPED = expression(r"\s*+[a-z]++/[a-z+.-]++\s*+;", re.IGNORECASE)
 _NAMES = {"name", "property", "itemprop"}
 """Attributes of a `<meta>` that is about something else."""
-_XML_ENCODING = re.compile(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
+_XML_ENCODING = expression(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 
 def _prescan(body: bytes) -> str | None:

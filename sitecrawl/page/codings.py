@@ -10,7 +10,6 @@ browsers; checksums are not looked at.
 
 from __future__ import annotations
 
-import re
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 import brotli  # type: ignore[import-untyped]
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.items import Headers
 
 if sys.version_info >= (3, 14):
@@ -42,7 +42,7 @@ _GZIP_HEAD: Final = 10
 _GZIP_TAIL: Final = 8
 _EXTRA, _STRINGS, _CHECKSUM = 4, (8, 16), 2
 """Flags in a gzip member's head, for its fields in their order."""
-_PADDING: Final = re.compile(rb"\0*+")
+_PADDING: Final = expression(rb"\0*+")
 _ERRORS: Final = (zlib.error, brotli.error, zstd.ZstdError)
 
 _T = TypeVar("_T")

@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from sitecrawl.base.expressions import expression
+
 _BREAK = r"\n\r\f"
 _ESCAPED = rf"\\(?:[0-9a-f]{{1,6}}\s?|[^{_BREAK}])"
-_TOKEN = re.compile(
+_TOKEN = expression(
     rf"""/\*.*?(?:\*/|\Z)
        | (?<![\w-])url\([\s]*+(?P<url>(?:[^"'()\\\s]|{_ESCAPED})*+)[\s]*+(?:\)|\Z)
        | (?P<function>(?<![\w-])(?:url|src|(?:-webkit-)?image-set)\([\s]*+)(?=["']|(?<=image-set\())
@@ -27,7 +29,7 @@ _TOKEN = re.compile(
        | (?P<mark>[(){{}};])""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_ESCAPE = re.compile(rf"\\(?:([0-9a-f]{{1,6}})(?:\r\n|\s)?|(\r\n|[{_BREAK}])|(.))", re.IGNORECASE | re.DOTALL)
+_ESCAPE = expression(rf"\\(?:([0-9a-f]{{1,6}})(?:\r\n|\s)?|(\r\n|[{_BREAK}])|(.))", re.IGNORECASE | re.DOTALL)
 _LAST_CHARACTER = 0x10FFFF
 MAX_LENGTH: Final = 4 << 20
 """A second of work. No sheet that a person has written is as long."""

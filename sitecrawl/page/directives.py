@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import Url, parse
 
@@ -71,8 +72,8 @@ def redirect_target(headers: Headers, base: str) -> Url | None:
 
 
 _BEYOND_ASCII: Final = 0x80
-_REFRESH_TIME = re.compile(r"\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[;,\s])\s*+[;,]?+\s*+")
-_REFRESH_URL = re.compile(r"url\s*+=\s*+", re.IGNORECASE)
+_REFRESH_TIME = expression(r"\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[;,\s])\s*+[;,]?+\s*+")
+_REFRESH_URL = expression(r"url\s*+=\s*+", re.IGNORECASE)
 
 
 def refresh_target(content: str) -> str | None:
@@ -95,9 +96,9 @@ class HeaderLink(NamedTuple):
 
 
 _PARAMETER = r'\s*+;\s*+([^\s=;,"<]*+)(?:\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s;,"]*+)))?+'
-_PARAMETERS = re.compile(_PARAMETER)
-_HEADER_LINK = re.compile(rf"<([^<>]*+)>((?:{re.sub(r'[(](?![?])', '(?:', _PARAMETER)})*+)")
-_ESCAPED = re.compile(r"\\(.)")
+_PARAMETERS = expression(_PARAMETER)
+_HEADER_LINK = expression(rf"<([^<>]*+)>((?:{re.sub(r'[(](?![?])', '(?:', _PARAMETER)})*+)")
+_ESCAPED = expression(r"\\(.)")
 
 
 def header_links(value: str) -> list[HeaderLink]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from sitecrawl.base.expressions import expression
+
 ROOTS: Final = frozenset({"svg", "math"})
 _HOLDS_HTML: Final = {
     "svg": frozenset({"desc", "foreignobject", "title"}),
@@ -83,4 +85,4 @@ class Nesting:
         return ""
 
 
-_ENCODING: Final = re.compile(r"""(?<![^\s/])encoding\s*+=\s*+["']?+([^\s"'>]*+)""", re.IGNORECASE)
+_ENCODING: Final = expression(r"""(?<![^\s/])encoding\s*+=\s*+["']?+([^\s"'>]*+)""", re.IGNORECASE)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.markup import Element
 
-_PRIMARY: Final = re.compile(r"\s*+([A-Za-z]{2,3})(?![A-Za-z0-9])")
+_PRIMARY: Final = expression(r"\s*+([A-Za-z]{2,3})(?![A-Za-z0-9])")
 
 
 def is_language(value: str) -> bool:

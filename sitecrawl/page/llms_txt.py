@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.media_type import HTML
 from sitecrawl.urls.url import parse
 
 PATH: Final = "/llms.txt"
-_TARGET: Final = re.compile(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()\[\]\"'`]{1,8000})", re.IGNORECASE)
+_TARGET: Final = expression(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()\[\]\"'`]{1,8000})", re.IGNORECASE)
 """What stands in a link of Markdown, or is an address as it stands."""
 
 

@@ -32,6 +32,7 @@ from typing import Final, NamedTuple
 from selectolax import lexbor
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, AnyLimit
 from sitecrawl.compiled import native
 from sitecrawl.page import foreign
@@ -43,7 +44,7 @@ _SELECTOR = ",".join(sorted(_WANTED))
 _MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
 _PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
 _PARTS_SELECTOR = ",".join([*sorted(_PARTS - {"feimage"}), "feImage", "[background]", '[style*="("]'])
-_PART_ATTRIBUTE = re.compile(r"[\t\n\f\r /](?:background|style)[\t\n\f\r ]*+=", re.IGNORECASE)
+_PART_ATTRIBUTE = expression(r"[\t\n\f\r /](?:background|style)[\t\n\f\r ]*+=", re.IGNORECASE)
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)  # nothing listens to the tree; a fifth of the time
 _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
@@ -51,7 +52,7 @@ TEXT_KEPT: Final = 200
 """Characters of a link's text, or of a title."""
 MOST_ATTRIBUTES: Final = 1000
 """Of a tag, where there is no tree. Each is kept."""
-_FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
+_FORMATTING = expression(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +182,11 @@ HAS_TREE: Final = native is not None and native.use_lexbor(lexbor.__file__)
 _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >]*+))"""
 _ATTRIBUTE = rf"(=?+[^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+(=)[\t\n\f\r ]*+{_VALUE})?+"
 _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
-ATTRIBUTE: Final = re.compile(rf"[\t\n\f\r /]*+{_ATTRIBUTE}")
+ATTRIBUTE: Final = expression(rf"[\t\n\f\r /]*+{_ATTRIBUTE}")
 """One of them, with what stands before it; without a name at the end."""
 ATTRIBUTES: Final = rf"(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+"
 """What stands in a tag behind its name, as a pattern."""
-MARKUP: Final = re.compile(
+MARKUP: Final = expression(
     rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
        | <(?P<slash>/?+)(?P<name>[a-z][^\t\n\f\r />]*+)
          (?P<attributes>{ATTRIBUTES})(?P<end>>?+)
@@ -201,19 +202,19 @@ VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
 """Elements that have no content and no end (HTML, section 13.1.2)."""
-_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
+_ENDS = {name: expression(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
 _OF_USE = rf"(?i:(?:{'|'.join(sorted(_WANTED | UNSEEN | TEXT_ONLY | ROOTS))})[\t\n\f\r />]|html(?!>))"
-_NO_LINKS = re.compile(rf"(?:[^<]*+</?+(?!{_OF_USE})[A-Za-z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))*+")
+_NO_LINKS = expression(rf"(?:[^<]*+</?+(?!{_OF_USE})[A-Za-z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))*+")
 """Texts and tags in which nothing begins that `_is_wanted`, no content that is no markup, and no drawing: by one
 search in a fifth of the time that they take one by one."""
-_ENDS["plaintext"] = re.compile(r"(?!)")
+_ENDS["plaintext"] = expression(r"(?!)")
 # HTML, sections 13.2.5.18 to 31: in a comment in a script another may stand, whose end is not that of the first.
-_IN_SCRIPT = re.compile(r"<!--(?!-?>)|-->|<(/?+)script(?=[\t\n\f\r />])", re.IGNORECASE)
-_END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
-_ANY_TAG = re.compile(r"<[^>]*+>?")
+_IN_SCRIPT = expression(r"<!--(?!-?>)|-->|<(/?+)script(?=[\t\n\f\r />])", re.IGNORECASE)
+_END_OF_ANCHOR = expression(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
+_ANY_TAG = expression(r"<[^>]*+>?")
 
 
-_TEMPLATE = re.compile(rf"<template(?=[\t\n\f\r />])({ATTRIBUTES})".encode(), re.IGNORECASE)
+_TEMPLATE = expression(rf"<template(?=[\t\n\f\r />])({ATTRIBUTES})".encode(), re.IGNORECASE)
 
 
 def _shown(template: re.Match[bytes]) -> bytes:
@@ -336,7 +337,7 @@ def _decoded(value: str) -> str:
 
 
 # HTML, sections 13.2.5.72 to 84: of a text `unescape` takes more for references, such as `&copy=`.
-_REFERENCE = re.compile(r"&(?:#(?:[xX]0*+([0-9a-fA-F]*+)|0*+([0-9]*+))(?<![#xX]);?+|([A-Za-z0-9]++(?:;|(?!=))))")
+_REFERENCE = expression(r"&(?:#(?:[xX]0*+([0-9a-fA-F]*+)|0*+([0-9]*+))(?<![#xX]);?+|([A-Za-z0-9]++(?:;|(?!=))))")
 
 
 def _character(reference: re.Match[str]) -> str:

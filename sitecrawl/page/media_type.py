@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.xhtml import is_page
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
@@ -20,10 +21,10 @@ CSS: Final = "text/css"
 _OCTETS = "application/octet-stream"
 _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})  # section 7: these are sniffed
 _HEADER_BYTES = 1445  # the standard's resource header, section 5.2
-_MIME_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CHARSET = re.compile(r""";\s*+charset\s*+=\s*+(?:"([^"]*+)"|([^\s;"]++))""", re.IGNORECASE)
+_MIME_TYPE = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CHARSET = expression(r""";\s*+charset\s*+=\s*+(?:"([^"]*+)"|([^\s;"]++))""", re.IGNORECASE)
 
-_IN_LIST = re.compile(r"""(?:[^,"]++|"(?:[^"\\]|\\.)*+"?+)++""")
+_IN_LIST = expression(r"""(?:[^,"]++|"(?:[^"\\]|\\.)*+"?+)++""")
 """Fetch, "get, decode, and split"."""
 
 _SIGNATURES = (
@@ -44,13 +45,13 @@ _SIGNATURES = (
     (b"wOFF", "font/woff"),
     (b"wOF2", "font/woff2"),
 )
-_HTML_START = re.compile(
+_HTML_START = expression(
     rb"[\t\n\f\r ]*+(?:<!--|<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)"
     rb"[ >])",
     re.IGNORECASE,
 )
 _SIGNED = tuple(signature for signature, _ in _SIGNATURES)
-_XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
+_XML_START = expression(rb"[\t\n\f\r ]*+<\?xml")
 _BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])  # section 3
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 _REMEMBERED_LENGTH = 100  # of a Content-Type, in characters

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.budget import within
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse
@@ -161,13 +162,13 @@ SHELL_SIZE: Final = 1 << 17
 SHELL_TEXT: Final = 100
 """Bytes of text of a page that is still empty, at the most."""
 
-_OTHER_FIELDS: Final = re.compile(
+_OTHER_FIELDS: Final = expression(
     rb"""<(?:select\b|textarea\b(?![^>]{0,200}captcha-response)"""
     rb"""|input\b(?![^>]{0,200}\btype=["']?(?:hidden|submit|button)\b))""",
     re.IGNORECASE,
 )
-_TAG: Final = re.compile(rb"<(?:(script|style|noscript|template|title|svg|select)\b|(!--)|[a-z/!?])", re.IGNORECASE)
-_SPACE: Final = re.compile(rb"(?:\s|&nbsp;)+")
+_TAG: Final = expression(rb"<(?:(script|style|noscript|template|title|svg|select)\b|(!--)|[a-z/!?])", re.IGNORECASE)
+_SPACE: Final = expression(rb"(?:\s|&nbsp;)+")
 
 
 def refusal(status: int, headers: Headers, body: bytes) -> Refusal | None:
@@ -263,7 +264,7 @@ def has_password(body: bytes) -> bool:
 
 _LOGIN_SIZE: Final = 1 << 16
 """Bytes of a page in which a field for a password is looked for."""
-_PASSWORD: Final = re.compile(rb"""<input\b[^>]{0,200}\btype=["']?password\b""", re.IGNORECASE)
+_PASSWORD: Final = expression(rb"""<input\b[^>]{0,200}\btype=["']?password\b""", re.IGNORECASE)
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:

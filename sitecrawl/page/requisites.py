@@ -5,10 +5,10 @@ Facts as the markup has them (HTML, sections 4.2.4, 4.8 and 12): what scripts wo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page import css
 from sitecrawl.page.markup import Element
 
@@ -95,8 +95,8 @@ def _is_inside(address: str) -> bool:
 
 
 _SPACE_LOOKED_AT = 64
-_CANDIDATE = re.compile(r"[\s,]*+(?P<url>\S++)")
-_DESCRIPTORS = re.compile(r"(?:[^,(]|\([^)]*+\)?+)*+")
+_CANDIDATE = expression(r"[\s,]*+(?P<url>\S++)")
+_DESCRIPTORS = expression(r"(?:[^,(]|\([^)]*+\)?+)*+")
 
 
 def srcset(text: str) -> Iterator[str]:

@@ -24,13 +24,13 @@ the word's level. `sitecrawl/compiled/shingles.c` is the same in C.
 
 from __future__ import annotations
 
-import re
 import struct
 from typing import Final
 from zlib import crc32
 
 from cityhash import CityHash64
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.compiled import native
 
 SCALE: Final = 8
@@ -42,7 +42,7 @@ LEVELS: Final = 8
 UNIT_BYTES: Final = 8
 PAGES: Final = 4
 MAX_BYTES: Final = 1 + MOST * UNIT_BYTES
-_WORD: Final = re.compile(
+_WORD: Final = expression(
     "[0-9a-z\u00c0-\u0dff\u0f00-\u0fff\u1080-\u177f\u1800-\u1fff\u2c00-\u2fff]+"
     "|[\u0e00-\u0eff\u1000-\u107f\u1780-\u17ff\u3000-\ud7ff\ue000-\U0010ffff]"
 )

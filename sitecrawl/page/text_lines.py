@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, VOID, attributes_of, end_of_content
 
 
@@ -32,8 +33,8 @@ PARTS: Final = _names("audio button canvas embed iframe img input object svg td 
 _OPAQUE: Final = UNSEEN | TEXT_ONLY
 _NEVER_HIDES: Final = VOID | _OPAQUE
 _KEEPS_LINES: Final = frozenset({"pre", "listing", "plaintext", "textarea", "xmp"})
-_MAY_HIDE = re.compile("hidden|display", re.IGNORECASE)
-_DISPLAY_NONE = re.compile(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
+_MAY_HIDE = expression("hidden|display", re.IGNORECASE)
+_DISPLAY_NONE = expression(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
 
 
 class Line:

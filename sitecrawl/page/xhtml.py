@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.page.markup import ATTRIBUTE, ATTRIBUTES, TEXT_ONLY, VOID, attributes_of
 
 XHTML: Final = "http://www.w3.org/1999/xhtml"
 TYPES: Final = frozenset({"application/xhtml+xml", "application/vnd.wap.xhtml+xml", "image/svg+xml"})
 """Of what is read by the rules of XML."""
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = expression(
     rf"""<!--.*?(?:-->|\Z)
        | <!\[CDATA\[(?P<data>.*?)(?:\]\]>|\Z)
        | <\?.*?(?:\?>|\Z)
@@ -30,11 +31,11 @@ _TOKEN: Final = re.compile(
 _KNOWN: Final = ("http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML")
 _XLINK: Final = "http://www.w3.org/1999/xlink"
 _NAMES: Final = "|".join(map(re.escape, (*_KNOWN, _XLINK)))
-_PREFIX: Final = re.compile(rf"""xmlns:([\w.-]+)\s*+=\s*+["']({_NAMES})["']""")
-_CAPITAL: Final = re.compile(r"""[\s"'][A-Z][\w.:-]*+\s*+=""")
+_PREFIX: Final = expression(rf"""xmlns:([\w.-]+)\s*+=\s*+["']({_NAMES})["']""")
+_CAPITAL: Final = expression(r"""[\s"'][A-Z][\w.:-]*+\s*+=""")
 _HOLD_MARKUP: Final = TEXT_ONLY - {"title"}
 """What is text alone to HTML, and to XML need not be."""
-_ROOT: Final = re.compile(
+_ROOT: Final = expression(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\])?+[^>]*+>)*+<(?:[\w.-]++:)?+html(?=[\s>])([^>]*+)>",
     re.IGNORECASE | re.DOTALL,
 )

@@ -17,20 +17,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from pathlib import Path
 from typing import BinaryIO
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.expressions import expression
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import gzipping, record
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.seal import Seal
 
-_FILE_NAME = re.compile(r".+-\d{14}-(\d{5,})\.warc\.gz")
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_FILE_NAME = expression(r".+-\d{14}-(\d{5,})\.warc\.gz")
+_NOT_IN_A_NAME = expression(r"[^A-Za-z0-9._-]+")
 
 
 class WarcFiles:

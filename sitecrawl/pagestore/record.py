@@ -28,13 +28,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http.client import responses
 from typing import Final, Literal, NamedTuple, get_args
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.compiled import native
 from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
@@ -52,11 +52,11 @@ _DEPTH = "X-Crawler-Depth"
 _STATUS = "X-Crawler-Status"
 """Header with the status of an answer that has no status line."""
 _HTTP = "application/http"
-_LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
-_HEADER_NAME = re.compile(rb"[!-9;-~]+")
+_LINE_BREAKS = expression(rb"[\r\n\x00]+")
+_HEADER_NAME = expression(rb"[!-9;-~]+")
 """Valid header names, which need no change."""
-_NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
-_PATH_START = re.compile("[/?]")
+_NOT_IN_URI = expression(rb"[\x00-\x20\x7f]")
+_PATH_START = expression("[/?]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _OF_REVISIT = (
     "warc-type:", "warc-profile:", "warc-refers-to", "warc-block-digest:", "content-length:", "x-crawler-seal:"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import re
 import zlib
 from collections.abc import Iterable
 from hashlib import md5
@@ -15,6 +14,7 @@ from typing import Any, Final, Protocol
 from pybloom_live import BloomFilter
 
 from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.extras import how_to_install
 
 _RBLOOM_HEAD_BYTES: Final = 8
@@ -170,7 +170,7 @@ class Md5:
         return Bitmap(int.from_bytes(data[:_BITS_BYTES], "big"), data[_BITS_BYTES:])
 
 
-_TABLE: Final = re.compile(r"md5:([1-9]\d{0,12})")
+_TABLE: Final = expression(r"md5:([1-9]\d{0,12})")
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom(), Md5())}
 
 

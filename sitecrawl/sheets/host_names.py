@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.sheets.sheet import undotted
 from sitecrawl.urls.url import parse
 
 _NO_HOSTS: Final = "is no name of hosts: write example.com, example.com:8080, *.example.com or *"
-_OF_HOST: Final = re.compile(r"[^\s/?#@*\\]+")
+_OF_HOST: Final = expression(r"[^\s/?#@*\\]+")
 _ITS_OWN: Final = {"443": "https", "21": "ftp"}
 """Schemes of which a port is the usual one: their URLs do not name it."""
 

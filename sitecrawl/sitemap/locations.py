@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.page import charset
 from sitecrawl.page.beginning import html_of
 from sitecrawl.page.items import PageItem
@@ -40,13 +41,13 @@ _WORDS_AROUND: Final = 2
 """How much longer than the words themselves, in words' lengths, a link's text may be that names a site map."""
 _MAX_ELEMENTS: Final = 20_000
 
-_LINE = re.compile(r"\s*+site-?map\s*+:\s*+(\S++)", re.IGNORECASE)
-_BARE = re.compile(r"\s*+(https?://\S*?sitemap\S*+)\s*+(?:#.*)?", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[\W_]+")
+_LINE = expression(r"\s*+site-?map\s*+:\s*+(\S++)", re.IGNORECASE)
+_BARE = expression(r"\s*+(https?://\S*?sitemap\S*+)\s*+(?:#.*)?", re.IGNORECASE)
+_SEPARATOR = expression(r"[\W_]+")
 _FEEDS: Final = frozenset(
     {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 )
-_MISSING_TITLE = re.compile(
+_MISSING_TITLE = expression(
     r"\b40[34]\b|not found|no encontrad|introuvable|nicht gefunden|не найден|找不到|不存在", re.IGNORECASE
 )
 

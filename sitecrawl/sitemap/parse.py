@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.limits import SCHEMES, AnyLimit
 from sitecrawl.page import charset
 from sitecrawl.page.links import PageReader, read_page
@@ -33,20 +34,20 @@ CHUNK: Final = 64 << 10
 _HEAD: Final = 64 << 10
 """Bytes in which a sitemap has to show what it is."""
 
-_IGNORED = re.compile(
+_IGNORED = expression(
     r"<!--.*?(?:-->|\Z)|<!DOCTYPE(?=\s)[^\[>]*+(?:\[.*?(?:\]\s*+>|\Z)|>)", re.DOTALL | re.IGNORECASE
 )
-_ROOT = re.compile(rf"<(?:[\w.-]{{1,40}}:)?({'|'.join(ROOTS)})(?=[\s/>])", re.IGNORECASE)
-_RECORD = re.compile(
+_ROOT = expression(rf"<(?:[\w.-]{{1,40}}:)?({'|'.join(ROOTS)})(?=[\s/>])", re.IGNORECASE)
+_RECORD = expression(
     r"<(?:[\w.-]{1,40}:)?(url|sitemap)(?=[\s>])[^<>]*+>.{0,1000}?<(?:[\w.-]{1,40}:)?loc\s*+>",
     re.IGNORECASE | re.DOTALL,
 )
-_HTML = re.compile(r"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
-_MARKUP = re.compile(r"<(?:head|body|title|div|p|ul|ol|table|a)[\s>]", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*+=\s*+[\"']([\w.:-]{1,40})")
+_HTML = expression(r"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
+_MARKUP = expression(r"<(?:head|body|title|div|p|ul|ol|table|a)[\s>]", re.IGNORECASE)
+_XML_ENCODING = expression(rb"<\?xml\s[^>]*?encoding\s*+=\s*+[\"']([\w.:-]{1,40})")
 _UTF_16 = re.compile(rb"(?P<big>\xfe\xff|\0[<#h]\0[^\0])|\xff\xfe|[<#h]\0[^\0]\0")
 """A byte order mark, or what text begins with."""
-_WEB = re.compile(r"https?://", re.IGNORECASE)
+_WEB = expression(r"https?://", re.IGNORECASE)
 LIMITS: Final = Limits()
 _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 

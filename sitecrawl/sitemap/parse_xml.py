@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from html.entities import html5
 from typing import Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.resolve import Resolver
@@ -58,14 +59,14 @@ _CONTAINERS: Final = frozenset({"image", "video", "news", "content", "source", "
 """Elements whose `loc`, `link` and dates are not the entry's own."""
 _WANTED: Final = _LEAVES | _CONTAINERS | frozenset({"url", "sitemap", "item", "entry", "feed"})
 
-_TOKEN = re.compile(
+_TOKEN = expression(
     rf"""<(?:(?P<close>/?+)(?:(?P<prefix>[\w.-]{{1,40}}):)?(?P<name>{"|".join(sorted(_WANTED))})(?=[\s/>])
         (?P<attributes>[^<>]{{0,{_MAX_TAG - 100}}}+)>
        | !-- | !\[CDATA\[ | !ENTITY)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _TEXT = r"[^<]*+(?:<!\[CDATA\[[^<\]]*+\]\]>[^<]*+)?+"
-_ENTRY = re.compile(
+_ENTRY = expression(
     rf"""[^<]*+<(url|sitemap)>\s*+
         (?:<loc>([^<]*+)</loc>\s*+)?+ (?:<lastmod>([^<]*+)</lastmod>\s*+)?+
         (?:<changefreq>([^<]*+)</changefreq>\s*+)?+ (?:<priority>[^<]*+</priority>\s*+)?+
@@ -83,10 +84,10 @@ often. The tokens give the same, in two to four times the time.
 
 No group within what is repeated: CPython's re can lose its place there, and then raises `SystemError`.
 """
-_PART = re.compile(rf"<(?:(loc|lastmod|changefreq|image:loc)>({_TEXT})<|xhtml:link\s([^<>]*+))")
-_ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
-_ANY_TAG = re.compile(r"<[^<>]*+>")
-_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
+_PART = expression(rf"<(?:(loc|lastmod|changefreq|image:loc)>({_TEXT})<|xhtml:link\s([^<>]*+))")
+_ATTRIBUTE = expression(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
+_ANY_TAG = expression(r"<[^<>]*+>")
+_REFERENCE = expression(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
 
 
 def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:

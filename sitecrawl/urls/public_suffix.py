@@ -14,8 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from sitecrawl.base.expressions import expression
+
 _LIST: Final = ".tld_set_snapshot"
-_RULE: Final = re.compile(r"^(?!//)\S+", re.MULTILINE)
+_RULE: Final = expression(r"^(?!//)\S+", re.MULTILINE)
 """The first word of each line that is no comment."""
 
 

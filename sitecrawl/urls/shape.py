@@ -21,10 +21,10 @@ then without head and tail.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.urls.url import target_of
 
 MAX_SEGMENTS: Final = 4
@@ -33,9 +33,9 @@ MAX_KEYS: Final = 6
 """Query keys that are told apart, in their alphabetical order."""
 _MAX_TOKEN = 40
 
-_DIGIT = re.compile(r"[0-9]")
-_SEPARATOR = re.compile(r"[-_,]")
-_NUMBERS = re.compile(r"#(?:-?#)+")
+_DIGIT = expression(r"[0-9]")
+_SEPARATOR = expression(r"[-_,]")
+_NUMBERS = expression(r"#(?:-?#)+")
 
 
 class Shape(NamedTuple):

@@ -12,6 +12,7 @@ from collections import Counter
 from enum import Enum
 from typing import Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.urls.url import target_of
 
 MAX_SEGMENTS: Final = 20
@@ -34,8 +35,8 @@ class TrapSign(Enum):
     FAR_DATE = f"a date before {YEARS[0]} or more than {YEARS[1]} years ahead"
 
 
-_YEAR_AND_MORE = re.compile(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/?&_-])")
-_YEAR_KEY = re.compile(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", re.IGNORECASE)
+_YEAR_AND_MORE = expression(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/?&_-])")
+_YEAR_KEY = expression(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", re.IGNORECASE)
 
 
 def trap_signs(url: str, year: int) -> list[TrapSign]:

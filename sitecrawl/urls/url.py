@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 import ada_url
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.secret_settings import masked_url
 from sitecrawl.urls.public_suffix import registrable_domain
 
@@ -160,10 +161,10 @@ def shortened(text: str) -> str:
 
 # What canonicalisation has to look at; a URL without any of these is its own identity.
 _HAS_WORK = re.compile(r"[?%;|^`{}\\\[\]]").search
-_ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
+_ESCAPE_OR_ILLEGAL = expression(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, 2.3
 _SESSION_VALUE = re.compile(r"[0-9A-Fa-f]{16,128}").fullmatch
-_TRANSFER_TYPE = re.compile(r";type=[ai]$", re.IGNORECASE)
+_TRANSFER_TYPE = expression(r";type=[ai]$", re.IGNORECASE)
 """Of an FTP URL, whether a file is to be sent as text (RFC 1738, section 3.2.2): it is always fetched as it is."""
 
 
@@ -186,7 +187,7 @@ def _normal_escapes(text: str) -> str:
     return found
 
 
-_STRAYS = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_STRAYS = expression(r"%(?![0-9A-Fa-f]{2})")
 _STRAY = _STRAYS.search
 
 
@@ -285,11 +286,11 @@ def top_level_of(host: str) -> str:
     return site.rpartition(".")[2] if registrable_domain(site) else site
 
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_BEGINNING = re.compile(r"([A-Za-z]+):[/\\]{2}")
+_SCHEME = expression(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BEGINNING = expression(r"([A-Za-z]+):[/\\]{2}")
 """Of the URLs that we fetch, in which a backslash is a slash (URL, section 4.4)."""
-_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
-_BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
+_HOST_AND_PORT = expression(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
+_BARE_HOST = expression(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
 
 
 def guess_url(text: str, *, schemes: Schemes = WEB) -> Url:

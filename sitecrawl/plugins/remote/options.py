@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.secret_files import some_secret_in
 
 WHOLE: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
@@ -19,13 +20,13 @@ MOVED: Final = frozenset({"sftp", "ssh"})
 
 WAIT: Final = 300.0
 
-_SECRET: Final = re.compile(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
+_SECRET: Final = expression(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
 """Names of options whose values nobody may read off a command line."""
-_PASSWORD: Final = re.compile(r"://[^@]*:[^@]*@")
+_PASSWORD: Final = expression(r"://[^@]*:[^@]*@")
 """In a URL: what a user name would have behind it, also if it has a slash, as keys of S3 do."""
-_ODD: Final = re.compile(r"[?#\x00-\x20\x7f]|::")
+_ODD: Final = expression(r"[?#\x00-\x20\x7f]|::")
 """In a URL: what chains file systems, names a version, or nobody can type."""
-_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_A_NAME: Final = expression(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,31 @@
+"""Regular expressions of the code, each compiled when it is first used.
+
+To compile those of all modules is a twentieth of a crawl's start, and most are for what a small site does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any, AnyStr, cast
+
+
+class Later:
+    """Stands for a compiled expression, and keeps each of its methods that was asked for."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return re.compile(self._text, self._flags)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)
+        return found
+
+
+def expression(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """`re.compile` for a constant of a module."""
+    return cast("re.Pattern[AnyStr]", Later(text, flags))
