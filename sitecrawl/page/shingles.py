@@ -26,12 +26,16 @@ from __future__ import annotations
 
 import struct
 from typing import Final
-from zlib import crc32
 
 from cityhash import CityHash64
 
 from sitecrawl.base.expressions import expression
 from sitecrawl.compiled import native
+
+try:  # the `fast` extra: a tenth of the time for the same number
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
 
 SCALE: Final = 8
 """A sampled word of a sample with the level 0 stands for so many words, and for twice as many with each level."""
