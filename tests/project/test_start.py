@@ -14,6 +14,8 @@ from localweb import LocalWeb
 
 MOST = 800
 """Modules that a crawl imports besides those of Python's own library. Scrapy's own smallest crawl has 584."""
+MOST_COMPILED = 32
+"""Regular expressions of ours that are compiled in such a crawl; a hundred more are in what it imports."""
 UNUSED = frozenset(
     {"redis", "scrapy_redis", "sqlalchemy", "jsonschema", "jinja2", "yaml", "requests", "urllib3", "tldextract",
      "aiohttp", "playwright", "opentelemetry", "rich", "regex", "pyarrow", "sklearn"}
@@ -30,11 +32,16 @@ PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")
 USED_PLUGINS = {"dashboard"}
 """Of which more is imported than the declaration, and the spiders: it keeps the history."""
 _TELL = """
-import atexit, json, sys
+import atexit, json, re, sys
 from pathlib import Path
 told = Path(sys.argv[1])
 def tell():
     told.write_text(json.dumps([[name, getattr(module, "__file__", None)] for name, module in sys.modules.items()]))
+    ours = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("sitecrawl.")]
+    compiled = {id(value) for values in ours for value in values.values() if is_compiled(value)}
+    told.with_name("compiled").write_text(str(len(compiled)))
+def is_compiled(value):
+    return isinstance(value, re.Pattern) or (type(value).__name__ == "Later" and "_compiled" in vars(value))
 atexit.register(tell)
 from scrapy.cmdline import execute
 execute(["scrapy", *sys.argv[2:]])
@@ -95,6 +102,12 @@ def test_a_crawl_imports_what_it_uses(crawled: tuple[dict[str, str], Path]) -> N
     assert modules.keys() & UNUSED_PARTS == set()
     assert {part[1] for name in modules if (part := PLUGIN.match(name))} == USED_PLUGINS
     assert len(besides_library(modules)) <= MOST
+
+
+def test_a_crawl_compiles_what_it_uses(crawled: tuple[dict[str, str], Path]) -> None:
+    """Not each expression of each module."""
+    _, job = crawled
+    assert 0 < int((job.parent / "compiled").read_text()) <= MOST_COMPILED
 
 
 @pytest.mark.parametrize("words", [("pages",), ("why", "http://127.0.0.1/"), ("search", "words")], ids=lambda w: w[0])
