@@ -47,7 +47,11 @@ def page(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def site(pages: int, seconds: float = 0.03) -> LocalWeb:
+ENDLESS = 20_000
+"""Pages that no crawl here comes to the end of, however long the browser takes for a step of a test."""
+
+
+def site(pages: int = ENDLESS, seconds: float = 0.03) -> LocalWeb:
     """A front page that links to two sections, each page of which takes a while."""
 
     def answer(path: str, host: str) -> Answer | str | None:
@@ -62,7 +66,7 @@ def site(pages: int, seconds: float = 0.03) -> LocalWeb:
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl that does not end."""
-    with site(20_000) as web, Crawl(web.root, tmp_path_factory.mktemp("crawl") / "job") as crawl:
+    with site() as web, Crawl(web.root, tmp_path_factory.mktemp("crawl") / "job") as crawl:
         until(lambda: crawl.figures()["fetched"] > 3, "some pages")
         yield crawl
 
@@ -89,7 +93,7 @@ class TestLive:
         """It is watched, paused, a section is blocked and set free again, it is stopped, and says so; the last
         figures are those of the statistics.
         """
-        with site(300) as web, Crawl(web.root, tmp_path / "job") as crawl:
+        with site() as web, Crawl(web.root, tmp_path / "job") as crawl:
             watched = Watched(page)
             page.goto(crawl.url)
             expect(page.locator("#state")).to_have_text("running")
@@ -142,7 +146,7 @@ class TestLive:
         """What is wrong with seeds is said, those that are right are fetched. When the crawl is gone, so is said, and
         the last figures stay.
         """
-        with site(60) as web, LocalWeb({"/": "<p>"}) as other, Crawl(web.root, tmp_path / "job") as crawl:
+        with site() as web, LocalWeb({"/": "<p>"}) as other, Crawl(web.root, tmp_path / "job") as crawl:
             page.goto(crawl.url)
             page.click("#seed")
             page.fill("#seeds", "mailto:nobody@example.com")
@@ -425,7 +429,7 @@ class TestHostile:
         """URLs, titles and headers of a real site that are full of markup: on every tab nothing of it is alive."""
         path = "/x?<img src=x onerror=alert(1)>&'\"<svg/onload=alert(2)>=1"
         title = html.escape("</title><script>alert(3)</script>")
-        links = [path.replace('"', "&quot;"), *(f"/{n}?<script>alert(6)</script>" for n in range(60))]
+        links = [path.replace('"', "&quot;"), *(f"/{n}?<script>alert(6)</script>" for n in range(ENDLESS))]
         pages = {
             "/": Answer(
                 linked(*links, title=title).encode(),
@@ -498,4 +502,4 @@ def hostile_page(path: str, host: str) -> str | None:
             f"onerror='top.owned=2'><form action='{own}/led'><input autofocus onfocus='top.owned=3'></form>"
             f"<h1>Look at me</h1><a href='{own}/led' target=_top>away</a>{linked(*(f'/{n}' for n in range(500)))}"
         )
-    return "<p>no more</p>" if path[1:].isdigit() else None
+    return linked(f"/{int(path[1:]) + 500}") if path[1:].isdigit() else None  # the crawl outlives the test

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 import re
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.refusals import ADVICE
@@ -276,12 +278,19 @@ class TestCommand:
 
     def test_of_a_running_crawl(self, tmp_path: Path) -> None:
         """What the last checkpoint knew; the crawl goes on."""
-        served = LocalWeb(lambda path, host: linked(*(f"/{n}" for n in range(500))))
-        with served as web, Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=0.05) as crawl:
+        asked, written = itertools.count(), threading.Event()
+
+        def answer(path: str, host: str) -> str:
+            if next(asked) > 30:  # the crawl stands until the report is written, however long that takes
+                written.wait(PATIENCE)
+            return linked(*(f"/{n}" for n in range(500)))
+
+        with LocalWeb(answer) as web, Crawl(web.root, tmp_path / "job") as crawl:
             until(lambda: (f := crawl.figures())["checkpoints"] > 1 and f["fetched"] > 10, "pages and checkpoints")
             done = command("report", str(tmp_path / "job"), "-o", str(tmp_path / "out.html"))
             assert done.returncode == 0, done.stderr
             assert crawl.process.poll() is None
+            written.set()
         waiting = lxml.html.parse(str(tmp_path / "out.html")).xpath("string(//dt[.='Waiting']/../dd)")
         assert 400 < int(waiting) < 500
 
