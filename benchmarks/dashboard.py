@@ -121,7 +121,9 @@ def crawl(options: argparse.Namespace, *, watched: bool) -> Iterator[Crawl]:
 
 
 class Reader:
-    """Does what one open page does, until `over` is set."""
+    """Does what one open page does, until `over` is set, and each of it once at least: a crawl that has little of the
+    machine answers late.
+    """
 
     def __init__(self, url: str, over: threading.Event) -> None:
         self._parts = urlsplit(url)
@@ -138,18 +140,18 @@ class Reader:
             thread.join()
 
     def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._parts.hostname or "", self._parts.port, timeout=30)
+        return http.client.HTTPConnection(self._parts.hostname or "", self._parts.port, timeout=600)
 
     def _read(self) -> None:
         connection = self._connection()
         connection.request("GET", self._parts.path + "stream")
         answer = connection.getresponse()
-        while not self._over.is_set() and (line := answer.readline()):
+        while not (self._over.is_set() and self.events) and (line := answer.readline()):
             self.events += line.startswith(b"event: ")
         connection.close()
 
     def _poll(self, table: str) -> None:
-        while not self._over.is_set():
+        while True:
             connection = self._connection()
             connection.request("GET", f"{self._parts.path}{table}")
             answer = connection.getresponse()
@@ -159,7 +161,8 @@ class Reader:
             if answer.status == 200:
                 self.tables += 1
                 self.costs.append(cost)
-            self._over.wait(max(REFRESH, cost * SHARE))
+            if self._over.wait(max(REFRESH, cost * SHARE)):
+                break
 
 
 def calls_of_a_page(number: int) -> float:
