@@ -94,14 +94,15 @@ class Watch:
     def _look(self) -> None:
         now = monotonic()
         passed, self._looked_at = now - self._looked_at, now
-        if passed > 2 * self._seconds:
-            passed = 0.0  # it was here that nobody had time for what came
+        silent = passed
+        if passed > 2 * self._seconds:  # it was here that nobody had time for what came
+            passed, silent = 0.0, self._seconds
         if self._cut_off_at == inf and is_closing(self._crawler):
             self._cut_off_at = now + self._patience
         for running in list(self._running):
             if now >= self._cut_off_at:
                 running.download.end(Interrupted("The crawl is being stopped"))
-            elif running.silence(now) > self._max_idle:
+            elif running.silence(silent) > self._max_idle:
                 running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
             elif running.drips(passed, self._min_rate):
                 running.cut_off(f"It came at less than {self._min_rate:g} bytes a second")
@@ -113,11 +114,11 @@ class Watch:
 
 
 class Running:
-    """A download, and when there was progress. It is among all that are `running` while it is entered."""
+    """A download, and how it comes. It is among all that are `running` while it is entered."""
 
     __slots__ = (
-        "_alarm", "_arrived", "_asked", "_began", "_drips", "_ends", "_had", "_host", "_last", "_patience",
-        "_progress", "_puts_off", "_rings", "_running", "_slow", "_timeout", "_url", "_well", "download",
+        "_alarm", "_arrived", "_asked", "_began", "_drips", "_ends", "_had", "_host", "_patience", "_progress",
+        "_puts_off", "_rings", "_running", "_silent", "_slow", "_timeout", "_url", "_well", "download",
     )  # fmt: skip
 
     def __init__(
@@ -146,7 +147,7 @@ class Running:
         self._had = 0
         """Bytes that had arrived when its alarm rang last."""
         self._progress = -1
-        self._last = monotonic()
+        self._silent = 0.0
         self._drips = drips
         self._host = host_of(url) if drips is not None else ""
         self._patience = SHORT if drips is None or drips[self._host] >= HOPELESS else PATIENCE
@@ -201,11 +202,11 @@ class Running:
             self._drips[self._host] += 1
         self.download.end(TooSlow(why))
 
-    def silence(self, now: float) -> float:
-        """Seconds, as far as is known."""
-        if self.download.progress != self._progress:
-            self._progress, self._last = self.download.progress, now
-        return now - self._last
+    def silence(self, passed: float) -> float:
+        """Seconds for which nothing has come, now that so many have passed since this was asked last."""
+        before, self._progress = self._progress, self.download.progress
+        self._silent = self._silent + passed if before == self._progress else 0.0
+        return self._silent
 
     def drips(self, passed: float, min_rate: float) -> bool:
         """Whether it has dripped for too long, now that so many seconds have passed since this was asked last."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from scrapy.settings import Settings
 
-from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Running
+from sitecrawl.extensions import watch
+from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Running, Watch
 from sitecrawl.frontier.hosts import Host
 
 
@@ -65,6 +68,30 @@ def test_a_look_that_comes_late_says_nothing() -> None:
     assert not running.drips(1.0, 100.0)
     assert not any(running.drips(0.0, 100.0) for _ in range(60))
     assert [running.drips(1.0, 100.0) for _ in range(2)] == [False, True]
+
+
+def test_a_silence_while_nobody_listened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that stood for a minute has sent nothing in it, and read nothing: that much counts as one look."""
+    now = 1_000.0
+    monkeypatch.setattr(watch, "monotonic", lambda: now)
+    engine = SimpleNamespace(_slot=None)
+    crawler = SimpleNamespace(settings=Settings({"SITECRAWL_MAX_IDLE_TIME": 30}), engine=engine, crawling=True)
+    download = Arriving()
+
+    async def looks(*passed: float) -> int:
+        nonlocal now
+        looking = Watch(cast(Any, crawler))
+        with looking.over(download, "http://a.example/", 0.0):
+            looking.stop()  # looks are the test's alone
+            for number, seconds in enumerate(passed, 1):
+                now += seconds
+                looking._look()
+                if download.error is not None:
+                    return number
+        return 0
+
+    assert asyncio.run(looks(1.0, 60.0, 60.0, *[1.0] * 60)) == 1 + 31
+    assert ended(download) == "IdleTimeout"
 
 
 def test_no_least_rate() -> None:
