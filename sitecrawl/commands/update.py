@@ -7,10 +7,11 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.commands.crawl import Command as CrawlCommand
-from sitecrawl.crawldir.directory import database_to_read, manifest_of
+from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.crawldir.given import given_to
+from sitecrawl.spiders.site import ONE_PROCESS
 
 
 class Command(CrawlCommand):
@@ -30,6 +31,8 @@ class Command(CrawlCommand):
         assert self.settings is not None
         directory = Path(args[0])
         try:
+            if workers_below(directory):
+                raise OptionError(f"{directory} is shared by workers: {ONE_PROCESS}")
             spider = manifest_of(directory).spider
             with database_to_read(directory) as database:
                 given = given_to(database)

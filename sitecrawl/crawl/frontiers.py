@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from sitecrawl.base.errors import FormatMismatch
 from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
@@ -63,7 +65,12 @@ class FrontierFactory:
         self._fingerprint = fingerprint
 
     def own(self, database: Database, listener: Listener) -> DiskFrontier:
-        """That of a crawl in this process alone."""
+        """That of a crawl in this process alone. Raises `FormatMismatch` for a worker's database."""
+        if database.get("meta", WORKER) is not None:
+            raise FormatMismatch(
+                f"{self._filter_file.parent} belongs to a worker, and has a part of a crawl that others share: "
+                "go on with the settings that began it (SITECRAWL_WORKERS or SITECRAWL_CLUSTER)"
+            )
         return self._over(database, self._seen(), listener)
 
     def of_worker(self, database: Database, joined: Joined, listener: WorkerListener) -> SharedFrontier:

@@ -107,6 +107,17 @@ class TestWhole:
         assert f"{lost} pages are stored nowhere any more, and will be fetched again" in mended.stdout
         assert mended.returncode == 0, mended.stdout
 
+    def test_one_more_round(self, crawl: tuple[Path, str], web: Web) -> None:
+        """It is refused, for the whole and for what one worker has, which stays as it is."""
+        place, _ = crawl
+        whole = command("update", str(place))
+        assert whole.returncode == 1
+        assert "is shared by workers: again=1 is for crawls of one process" in whole.stderr
+        alone = scrapy("update", str(place / "worker-1"), settings=QUICK)
+        assert alone.returncode == 1
+        assert f"sitecrawl: {place}/worker-1 belongs to a worker" in alone.stderr
+        assert command("check-crawl", str(place)).returncode == 0
+
     def test_feeds(self, crawl: tuple[Path, str], web: Web) -> None:
         """Each worker writes one of its own, and together they have each page once."""
         place, _ = crawl
