@@ -1,7 +1,7 @@
 """Ways to tell whether a URL was seen, side by side: what they take and how often they are wrong.
 
-A wrong "seen" is a page that nobody fetches. `MD5 modulo n` is a bitmap of n bits in which each URL has one: what
-small crawlers use in the place of a set.
+A wrong "seen" is a page that nobody fetches. `MD5(URL) modulo n` is a bitmap of n bits in which each URL has one, as
+it was described; `md5:N` is that of the product, where the MD5 is that of the URL's keyed fingerprint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 from seen import resident
 
 from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS, Bitmap
+from sitecrawl.seen.bloom_kinds import KINDS, Bitmap, kind_named
 from sitecrawl.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
@@ -44,7 +44,7 @@ def md5_bitmap(bits: int) -> Test:
 
 
 def bloom(kind: str, rate: float) -> Test:
-    kept = ScalableBloom(KINDS[kind], capacity=100_000, error_rate=rate)
+    kept = ScalableBloom(kind_named(kind), capacity=100_000, error_rate=rate)
     fingerprint = Fingerprinter(bytes(16)).url
 
     def add(urls: list[str]) -> list[bool]:
@@ -86,9 +86,11 @@ def plain(make: Callable[[int], Test]) -> Maker:
 
 KIND = "rbloom" if "rbloom" in KINDS else "pybloom-live"
 TESTS: dict[str, Maker] = {
-    "MD5 modulo n, 8 bits a URL": plain(lambda urls: md5_bitmap(8 * urls)),
-    "MD5 modulo n, 16 bits a URL": plain(lambda urls: md5_bitmap(16 * urls)),
-    "MD5 modulo n, 64 bits a URL": plain(lambda urls: md5_bitmap(64 * urls)),
+    "MD5(URL) modulo n, 8 bits a URL": plain(lambda urls: md5_bitmap(8 * urls)),
+    "MD5(URL) modulo n, 16 bits a URL": plain(lambda urls: md5_bitmap(16 * urls)),
+    "MD5(URL) modulo n, 64 bits a URL": plain(lambda urls: md5_bitmap(64 * urls)),
+    "`md5:N`, 8 bits a URL": plain(lambda urls: bloom(f"md5:{8 * urls}", 0.01)),
+    "`md5:N`, 64 bits a URL": plain(lambda urls: bloom(f"md5:{64 * urls}", 0.01)),
     "Bloom filter that grows, asked for 1%": plain(lambda _: bloom(KIND, 0.01)),
     "Bloom filter that grows, asked for 0.01%": plain(lambda _: bloom(KIND, 0.0001)),
     "exact: a Python set of URLs": plain(lambda _: python_set()),

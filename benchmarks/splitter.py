@@ -2,6 +2,7 @@
 
     python benchmarks/splitter.py
     python benchmarks/splitter.py --only cnr --workers 4,16 --cache 4096 --batch 20
+    python benchmarks/splitter.py --only sites --workers 4,16 --schemes
 
 Nothing is fetched, and no clock is looked at: graphs of links (`hostwebs.py`) are walked host by host, and things are
 counted. In a round each worker takes the next host that has pages to fetch, and fetches a batch of them, in the order
@@ -23,6 +24,8 @@ The first table, a row for web, workers and leasing:
 The second table, a row for web and scheme: links that lead to another page, host, site (registrable domain), or
 top-level domain; of all links, those that stay with their worker if the URL, or that part of names, decides; largest,
 as above. A web without names has two schemes: its hosts are blocks of pages.
+
+With `--schemes` there is one table instead, of the schemes of other crawlers (`partition_schemes.py`).
 """
 
 from __future__ import annotations
@@ -35,12 +38,13 @@ from pathlib import Path
 from random import Random
 
 import hostwebs
+import partition_schemes
 from cityhash import CityHash64
 from hostwebs import PROJECT, HostWeb
+from partition_schemes import homes
 
-from sitecrawl.frontier.territory import Territory
 from sitecrawl.seen.clock import Clock
-from sitecrawl.urls.fingerprint import REGION_SIZE, SPLITS
+from sitecrawl.urls.fingerprint import SPLITS
 from sitecrawl.urls.url import site_of
 
 DATA = PROJECT.parent / "shared" / "data"
@@ -48,13 +52,6 @@ DATA = PROJECT.parent / "shared" / "data"
 
 SCHEMES: dict[str, Callable[[str], str]] = {"host": str, **SPLITS}
 """Which part of a host's name decides: a crawl may have any but the first."""
-
-
-def homes(web: HostWeb, part: Callable[[str], str], workers: int) -> list[int]:
-    """The worker of each host, each having one partition."""
-    territory = Territory(workers, {})
-    hashes = (CityHash64(part(host).encode()) for host in web.hosts)
-    return [territory.partition(value.to_bytes(8, "big")[:REGION_SIZE]) for value in hashes]
 
 
 # Walks
@@ -279,6 +276,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--host-size", type=int, default=1000, help="cnr-2000: so many pages in a row are one host")
     parser.add_argument("--copies", type=int, default=16, help="of each recorded site")
     parser.add_argument("--pages", type=int, default=500, help="that are read of a recorded site")
+    parser.add_argument("--schemes", action="store_true", help="compare the schemes of other crawlers")
     return parser.parse_args()
 
 
@@ -286,6 +284,12 @@ def main() -> None:
     arguments = parse()
     workers = [int(number) for number in arguments.workers.split(",")]
     read = list(webs(arguments))
+    if arguments.schemes:
+        print(table_head(partition_schemes.COLUMNS))
+        for web in read:
+            for number in workers:
+                print(*map(table_row, partition_schemes.rows(web, number)), sep="\n", flush=True)
+        return
     print(table_head(COLUMNS))
     for web in read:
         for number in workers:

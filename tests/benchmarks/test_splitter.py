@@ -16,6 +16,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "splitter.py"
 sys.path.insert(0, str(SCRIPT.parent))
 
 from hostwebs import HostWeb, of_edges, of_urls  # noqa: E402
+from partition_schemes import CENTRAL, INDEPENDENT, SCHEMES, rows  # noqa: E402
 from splitter import Crossings, FreeLeasing, Homes, Walk, homes  # noqa: E402
 
 from sitecrawl.frontier.territory import Territory  # noqa: E402
@@ -77,6 +78,26 @@ def test_which_links_cross() -> None:
     assert cells[2][2] == "100.0%, 4.0"
 
 
+def test_schemes_of_others() -> None:
+    """What is known of each beforehand: what stays, what a firewall loses, and who moves when a worker leaves."""
+    found = {scheme: cells for _, _, scheme, *cells in rows(ring(), 4)}
+    assert found.keys() == {*SCHEMES, CENTRAL, INDEPENDENT}
+    stay, largest, contacts, firewall, crossover, moved = zip(*found.values(), strict=True)
+    names = list(found)
+    archive, consistent = (next(n for n, name in enumerate(names) if word in name) for word in ("64 hosts", "UbiC"))
+    assert (stay[archive], largest[archive], firewall[archive], moved[archive]) == (
+        "100.0%",
+        "4.0",
+        "100.0%",
+        "25.0%",
+    )
+    assert moved[consistent] == "25.0%"
+    assert float(moved[0].strip("%")) > 60
+    assert float(firewall[0].strip("%")) < 20
+    assert float(contacts[0]) > 3 * float(contacts[1])
+    assert float(crossover[names.index(INDEPENDENT)]) > 1
+
+
 def test_graphs_are_read(tmp_path: Path) -> None:
     """With URLs, hosts are theirs; without, they are blocks of pages."""
     urls, edges = tmp_path / "urls.dat", tmp_path / "edges.tsv"
@@ -94,3 +115,6 @@ def test_it_runs(tmp_path: Path) -> None:
     words = [sys.executable, SCRIPT, "--data", tmp_path, "--only", "hollins", "--workers", "1,2"]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.count("| hollins |") == 2 * 2 + 4
+    words.append("--schemes")
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert done.stdout.count("| hollins |") == 2 * len({*SCHEMES, CENTRAL, INDEPENDENT})

@@ -11,22 +11,28 @@ from sitecrawl.commands.crawl import Command  # noqa: F401 - what commands need 
 PROJECT = Path(__file__).parents[2]
 TEXT = (PROJECT / "docs" / "mission.md").read_text(encoding="utf-8")
 TABLE, _, REST = TEXT.partition("## Other architectures")
-ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if line.startswith("| ")][1:]
+ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if re.match(r"\| \d+ \|", line)]
 BLOCK = re.search(r"## Run every row\n\n```sh\n(.*?)```", REST, re.DOTALL)
+VERDICTS = ("As written", "Option", "Otherwise")
 
 
 def test_every_row_has_a_command() -> None:
-    """It stands in the block that `test_commands_of_docs` runs, with the row's name behind it."""
+    """One in the block that `test_commands_of_docs` runs, with the row's number behind it."""
     assert BLOCK is not None
-    named = [line.rpartition(" # ")[2].strip() for line in BLOCK[1].splitlines()]
-    assert named == [row[0] for row in ROWS]
+    named = [int(n) for line in BLOCK[1].splitlines() for n in line.rpartition(" # ")[2].split(",")]
+    assert sorted(named) == [int(row[0]) for row in ROWS] == list(range(1, len(ROWS) + 1))
     assert len(ROWS) > 25
+
+
+def test_every_row_has_a_verdict() -> None:
+    """In the words that are explained above the table."""
+    assert [row for row in ROWS if not any(word in row[2] for word in VERDICTS)] == []
 
 
 def test_what_rows_name_is_there() -> None:
     """Modules and settings."""
     for row in ROWS:
-        for path in re.findall(r"`((?:sitecrawl|middlewares|pipelines)/[\w/.]*)`", row[1]):
+        for path in re.findall(r"`((?:sitecrawl|middlewares|pipelines)/[\w/.]*)`", row[3]):
             assert (PROJECT / path).exists(), path
         for setting in re.findall(r"SITECRAWL_[A-Z_]+", row[2]):
             assert setting in SETTINGS, setting
