@@ -1,4 +1,4 @@
-"""Puts what was measured into the tables of a document, as *before → now* where they keep what was before."""
+"""Puts what was measured into the tables of a document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from traps import FOREIGN
 
 _CELLS: Final = 6
 """Name, place or contents; what is in after so many fetches; fetches until 90 and 100% are; fetches at the end."""
-_ARROW: Final = " → "
 _PLACES: Final = {FOREIGN: "domain"}
 
 
@@ -26,10 +25,7 @@ def update(document: Path, outcomes: Iterable[Outcome]) -> int:
         name = cells[0].lower() or name
         outcome = known.get((name, cells[1])) or known.get((name, ""))
         if outcome is not None:
-            now = cells_of(outcome)
-            keeps = not outcome.web.startswith("large:")
-            shown = [_since(old, new) if keeps else new for old, new in zip(cells[2:], now, strict=True)]
-            lines[number] = f"| {' | '.join([*cells[:2], *shown])} |".replace("|  |", "| |")
+            lines[number] = f"| {' | '.join([*cells[:2], *cells_of(outcome)])} |".replace("|  |", "| |")
             found += 1
     document.write_text("\n".join(lines))
     return found
@@ -59,8 +55,3 @@ def _percent(share: float, digits: int = 0) -> str:
 
 def _number(fetches: int | None) -> str:
     return "–" if fetches is None else f"{fetches:,}"  # noqa: RUF001
-
-
-def _since(old: str, new: str) -> str:
-    before = old.partition(_ARROW)[0]
-    return new if before == new else f"{before}{_ARROW}{new}"
