@@ -68,4 +68,4 @@ def subject_of(spider: Spider) -> str:
 
 def how_to_stop(resume: str | None) -> str:
     """How the crawl is ended by hand; `resume` is the command that goes on with it."""
-    return "Ctrl-C stops it" + (f"; this goes on: {printable(resume, 100_000)}" if resume is not None else "")
+    return "Ctrl-C stops it" + (f". To go on: {printable(resume, 100_000)}" if resume is not None else "")

@@ -145,19 +145,19 @@ class Summary:
         for number, fact in enumerate(self.facts[:WORST]):
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > WORST:
-            yield "", None, f"and so of {len(self.facts) - WORST:,} more"
+            yield "", None, f"and {len(self.facts) - WORST:,} more"
 
     def _of_browser(self) -> Iterator[tuple[str, int | None, str]]:
         traffic = self.traffic
         if traffic.rendered or traffic.not_rendered:
             yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} gained links or text by that"
         if traffic.not_rendered:
-            about = "pages that could not be, and were taken as they came: links may be missing"
-            yield "  unrendered", traffic.not_rendered, f"{about} (resume to try those again that crashed)"
+            about = "pages that could not be rendered, and were taken as they came: links may be missing"
+            yield "  unrendered", traffic.not_rendered, f"{about} (resume to try crashed ones again)"
 
     def _of_hosts(self) -> Iterator[tuple[str, int | None, str]]:
         if self.hosts:
-            yield "worst hosts", None, _most(self.hosts)
+            yield "most errors", None, _most(self.hosts)
         for number, cause in enumerate(self.causes if self.totals is not None else ()):
             yield "" if number else "no page from", cause.hosts, f"{cause.why}, such as {cause.example}"
         for number, cause in enumerate(self.certificates):
@@ -167,7 +167,7 @@ class Summary:
         for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):
             some = Counter({str(status): n for status, n in self.traffic.statuses.items() if status // 100 == digit})
             if unchanged := some.pop(str(NOT_MODIFIED), 0):
-                yield f"  {NOT_MODIFIED} unchanged", unchanged, "pages that are as they were, by their servers' word"
+                yield f"  {NOT_MODIFIED} unchanged", unchanged, "pages that have not changed, as their servers say"
             if some:
                 yield f"  {digit}xx{meaning}", some.total(), _most(some) if digit > 3 else ""
 
@@ -182,7 +182,7 @@ class Summary:
     def _totals(self) -> Iterator[tuple[str, int | None, str]]:
         if self.totals is None:
             return
-        yield "given up", self.totals.failed, "URLs without an answer of use"
+        yield "given up", self.totals.failed, "URLs without a usable answer"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.resting:
             yield "  resting", self.resting, f"hosts: {self.rests}"
@@ -192,7 +192,7 @@ class Summary:
             yield (
                 "  other forms",
                 self.totals.joined,
-                "of these, of pages that were fetched, by rules that were learnt",
+                "of these, other addresses of fetched pages, by learnt rules",
             )
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"

@@ -2,7 +2,7 @@
 
 Neither says that a crawl is complete which has left pages unread. Scrapy would call each of them "finished" that ends
 because nothing may be fetched any more. Pages that were fetched in another form are not unread. Nor is a crawl
-incomplete for what was asked for and got no answer of use, or was never to be fetched (robots.txt, `deny`, a depth
+incomplete for what was asked for and got no usable answer, or was never to be fetched (robots.txt, `deny`, a depth
 limit): the words say the former, and name a depth limit.
 """
 
@@ -34,8 +34,8 @@ _ENDINGS: Final = {
     "shutdown": "was interrupted",
     "cancelled": "was cancelled",
     "dashboard": "was stopped by hand, from its dashboard",
-    NO_BROWSER: "stopped: the browser could not be started that renders pages, the log says why",
-    "no_parser": "stopped: no process could be started that reads pages, the log says why",
+    NO_BROWSER: "stopped: the browser that renders pages could not be started, the log says why",
+    "no_parser": "stopped: no process that reads pages could be started, the log says why",
     "no_page_store": "stopped: again=1 compares pages with the page store, and this crawl has none",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "keyword_found": "stopped: the keyword is found",
@@ -127,7 +127,7 @@ def _by_itself(left: Left) -> str:
     note = f" ({others})" if left.joined else ""
     if left.full and left.unread:
         waits = f"{_urls(left.unread)} {_verb(left.unread, 'wait')}"
-        return f"stopped: max_pages is reached, and {waits} (to go on, resume with a greater one){note}"
+        return f"stopped: max_pages is reached, and {waits} (resume with a larger max_pages to fetch them){note}"
     parts = list(_left_out(left))
     if not parts:
         return f"finished: nothing is left to fetch{depth}{note}"

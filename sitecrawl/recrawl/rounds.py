@@ -59,7 +59,7 @@ class Round:
         """What it found, in words."""
         counts = {name: getattr(self, name) for name in ("new", "changed", "gone", "moved")}
         found = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "nothing new"
-        failed = f"; {self.failed:,} without an answer of use" if self.failed else ""
+        failed = f"; {self.failed:,} without a usable answer" if self.failed else ""
         return f"{found} of {self.asked:,} known URL{'' if self.asked == 1 else 's'}{failed}"
 
 

@@ -65,7 +65,7 @@ class TestWhole:
         assert sum(line.startswith("Dashboard: http://127.0.0.1:") for line in lines) == 1
         begin = lines.index(f"Crawling: {web.url(0)} (spider generic, scope any)")
         assert lines[begin + 1] == f"Data: {place}"
-        assert lines[begin + 2].startswith("Ctrl-C stops it; this goes on: ")
+        assert lines[begin + 2].startswith("Ctrl-C stops it. To go on: ")
         assert lines[begin + 3].startswith("Dashboard: ")
         assert lines.count("The crawl finished: nothing is left to fetch.") == 1
         (pages,) = [line.split() for line in lines if "2xx pages" in line]

@@ -274,10 +274,10 @@ The crawl finished.
     4xx errors               2  404 (2)
   failed downloads           3  timed out (3)
   spider errors              1  the log has them
-  worst hosts                   a.example (4), b.example (1)
+  most errors                   a.example (4), b.example (1)
   duplicates                40  links to URLs that were known
   robots.txt                 5  URLs that it excludes
-  given up                   2  URLs without an answer of use
+  given up                   2  URLs without a usable answer
   waiting                    9  URLs that are known and not fetched
   fetched in all           111  URLs, this run and those before it
 
@@ -315,7 +315,7 @@ The crawl finished.
         assert f"of the sites                  {facts[0]}" in lines
         assert facts[4] in lines
         assert facts[5] not in lines
-        assert "and so of 2 more" in lines
+        assert "and 2 more" in lines
 
 
 class TestResumeCommand:
@@ -494,7 +494,7 @@ class TestWithoutATerminal:
         assert re.match(
             r"Crawling: http://127\.0\.0\.1:\d+/ \(spider generic, scope site\)\nData: crawls/generic-[\d-]+\n"
             r"Dashboard: http://127\.0\.0\.1:\d+/[\w-]{32}/\n"
-            r"Ctrl-C stops it; this goes on: .*scrapy crawl generic .*JOBDIR=crawls/generic-[\d-]+\n"
+            r"Ctrl-C stops it. To go on: .*scrapy crawl generic .*JOBDIR=crawls/generic-[\d-]+\n"
             r"\nThe crawl finished",
             done.stderr,
         )

@@ -84,7 +84,7 @@ def test_what_it_finds(two_nights: tuple[LocalWeb, Path, str]) -> None:
     counts = {"new": 2, "changed": 2, "gone": 1, "moved": 1, "failed": 1, "unchanged": 5}
     assert {name: getattr(found, name) for name in counts} == counts
     assert found.asked == 10
-    assert "2 new, 2 changed, 1 gone, 1 moved of 10 known URLs; 1 without an answer of use" in said
+    assert "2 new, 2 changed, 1 gone, 1 moved of 10 known URLs; 1 without a usable answer" in said
     assert not found.is_open
 
 

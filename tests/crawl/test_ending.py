@@ -70,7 +70,7 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
         (
             Left(waiting=352, full=True, held=GROWS),
             "max_pages",
-            "stopped: max_pages is reached, and 352 URLs wait (to go on, resume with a greater one)",
+            "stopped: max_pages is reached, and 352 URLs wait (resume with a larger max_pages to fetch them)",
         ),
         (Left(full=True), "finished", "finished: nothing is left to fetch"),
     ],

@@ -333,7 +333,7 @@ def test_what_hangs_is_put_off(tmp_path: Path) -> None:
     assert asked[:6] == ["/robots.txt", "/", *slow]
     assert max(map(asked.index, GOOD)) < min(asked.index(path, 6) for path in slow)
     assert re.search("failed downloads +0$", found.log, re.MULTILINE)
-    assert "worst hosts" not in found.log
+    assert "most errors" not in found.log
 
 
 def test_a_robots_txt_has_no_seat_of_its_own(tmp_path: Path) -> None:

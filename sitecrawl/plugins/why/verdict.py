@@ -122,7 +122,7 @@ def _waiting(case: Case, record: UrlRecord, now: float) -> Iterator[Verdict]:
     if case.is_full:
         terms = case.source.terms
         most = f"{terms.max_pages:,}" if terms is not None else ""
-        text = f"It waits, and will: the crawl has fetched the {most} pages that it was to have (max_pages)"
+        text = f"It waits: the crawl has fetched {most} pages, as many as max_pages allows"
         yield Verdict("full", text, "resume the crawl with a greater max_pages")
     yield from _ended(case)
     if case.live.paused:
@@ -203,7 +203,7 @@ def _unknown(case: Case) -> Iterator[Verdict]:
         yield _linked(case.linker, case.source.max_depth(case.url.host))
     found = "Not known: no page that was read is known to link to it"
     if case.is_full:
-        text = f"{found}, and the crawl has all the pages that it was to have (max_pages)"
+        text = f"{found}, and the crawl has fetched as many pages as max_pages allows"
         yield Verdict("unknown", text, "resume the crawl with a greater max_pages, or add it as a seed")
     yield Verdict("unknown", found, seed)
 

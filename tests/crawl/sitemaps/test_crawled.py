@@ -147,7 +147,7 @@ class TestDiscovery:
             guessed = set(web.paths()) - {"/", "/robots.txt", "/gone.xml"}
         assert re.search(r"4xx errors +1  404 \(1\)", told)
         assert re.search(rf"guesses +{len(guessed)} ", told)
-        assert re.search(r"worst hosts +\S+ \(1\)", told)
+        assert re.search(r"most errors +\S+ \(1\)", told)
         assert len(guessed) > 3
 
     def test_a_guess_that_fails_is_an_error(self, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ class TestDiscovery:
         assert re.search(r"5xx errors +2  500 \(2\)", told)
         assert re.search(rf"guesses +{len(paths) - 3} ", told)
         assert "4xx errors" not in told
-        assert re.search(r"worst hosts +\S+ \(1\)", told)
+        assert re.search(r"most errors +\S+ \(1\)", told)
 
     def test_soft_404(self, tmp_path: Path) -> None:
         """A site that answers every address with the same page has no sitemap, and the search ends."""
