@@ -40,7 +40,7 @@ def paths(data: bytes) -> list[str]:
     return [entry.url.href.removeprefix("http://a.example/") for entry in read(data)[0]]
 
 
-# Real files: form, entries, skipped; what a doubtful one is taken for is said in docs/sitemaps.md.
+# Real files: form, entries, skipped.
 REAL = {
     "rss/feed.rss": (Form.RSS, 4, 0),
     "rss/xmlRss_pubDate.xml": (Form.RSS, 7, 0),
