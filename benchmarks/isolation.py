@@ -18,10 +18,10 @@ from pathlib import Path
 
 from url_links import HEADERS, ROUNDS, URL, made_up_page, pages_of
 
-from sitecrawl.isolation.content import read
-from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.page.codings import at_once, decoding
 from sitecrawl.page.links import PageOptions
+from sitecrawl.plugins.isolation.content import read
+from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 
 MOST = 64 << 20
 OPTIONS = PageOptions()

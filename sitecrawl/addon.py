@@ -99,7 +99,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
 
 _SWITCHED: Final = (
     ("EXTENSIONS", "TELNETCONSOLE_ENABLED", "scrapy.extensions.telnet.TelnetConsole"),
@@ -240,7 +239,7 @@ def _add_wanted(settings: Settings, working: Mapping[str, plugins.Plugin]) -> No
     if "logins" not in working and any(sheet.login is not None for sheet in sheets(settings).all):
         raise OptionError("A sheet says how to log in, and the plug-in `logins` is not here: docs/plugins.md")
     for plugin in working.values():
-        if not plugin.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in plugin.wanted_by):
+        if plugin.is_wanted(settings):
             for name, components in plugin.components.items():
                 for path, priority in components.items():
                     _add(settings, name, path, priority)

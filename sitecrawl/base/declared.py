@@ -138,8 +138,6 @@ LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
     "The log is JSON lines with `time`, `level`, `logger`, `message` and `exception`.")
 PROGRESS: Final = Setting("SITECRAWL_PROGRESS", "auto", "auto, True or False",
     "The live line. `auto`: if stderr is a terminal.", choices=("auto", "True", "False", "true", "false", "1", "0"))
-PARSE_PROCESSES: Final = Setting("SITECRAWL_PARSE_PROCESSES", 0, "processes",
-    "Read pages in this many [processes that can do nothing else](isolation.md). About 1 ms of CPU a page.")
 SHUTDOWN_TIME: Final = Setting("SITECRAWL_SHUTDOWN_TIME", 5.0, "seconds",
     "How long downloads under way may still take when the crawl is stopped.")
 EXIT_CODES: Final = Setting("SITECRAWL_EXIT_CODES", True, "yes or no",

@@ -20,6 +20,9 @@ GROUP: Final = "sitecrawl.plugins"
 """The folder of those that come with sitecrawl, and the group of entry points of all others."""
 
 
+_NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
+
+
 @dataclass(frozen=True)
 class Plugin:
     """What a plug-in adds to a crawl, all of it by name."""
@@ -45,8 +48,16 @@ class Plugin:
     """
     job_files: str = ""
     """Dotted path of the class that reads job files (`sitecrawl.spiders.job_file.JobFiles`)."""
+    reading: str = ""
+    """Dotted path of a class in the place of `sitecrawl.crawl.reading.PageReading`, made of the settings and Scrapy's
+    statistics, where one of `wanted_by` says something.
+    """
     needs: Collection[str] = ()
     """Plug-ins without which this one does nothing."""
+
+    def is_wanted(self, settings: Mapping[Any, Any]) -> bool:
+        """Whether its components are imported."""
+        return not self.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in self.wanted_by)
 
 
 @cache

@@ -26,7 +26,6 @@ from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
-from sitecrawl.isolation.parsers import ParserOptions
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.pagestore.options import WarcOptions
@@ -244,20 +243,6 @@ def verify_tls(settings: BaseSettings) -> Verify:
 def schemes(settings: BaseSettings) -> Schemes:
     """Those of the URLs that a seed may be, or a link lead to."""
     return CRAWLED if declared.FTP.read(settings) else WEB
-
-
-def parsers(settings: BaseSettings) -> ParserOptions:
-    """With defaults for a project that has none of them."""
-    return ParserOptions(
-        processes=declared.PARSE_PROCESSES.read(settings),
-        seconds=limits.PARSE_TIME.read(settings) or _NO_PARSE_LIMIT,
-        memory=limits.PARSE_MEMORY.read(settings),
-        page=page(settings),
-    )
-
-
-_NO_PARSE_LIMIT: Final = 3600.0
-"""Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
 def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> WarcOptions:

@@ -33,7 +33,7 @@ from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import in_progress, stop, wake
-from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.reading import page_reading
 from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
@@ -143,7 +143,7 @@ class Runtime:
                 self.frontier = self.whole = make.own(self.database, listener)
             else:
                 self.frontier = self.team = make.of_worker(self.database, joined, listener)
-            self.reading = PageReading(configuration.parsers(settings), self.stats)
+            self.reading = page_reading(settings, self.stats)
         except BaseException:
             self.database.close()
             raise

@@ -33,6 +33,10 @@ class BadFrame(SitecrawlError):
     """Bytes that are no frame, or one that is too large."""
 
 
+class BadAnswer(SitecrawlError):
+    """A frame that says what nobody can say."""
+
+
 def frame(message: dict[str, Any], body: bytes = b"") -> bytes:
     """Raises `BadFrame` for what the other side would not read."""
     packed = json.dumps(message, separators=(",", ":")).encode("ascii")

@@ -5,7 +5,7 @@ time, or whose answer is none, is ended and has a successor, and what it was at 
 it goes anywhere, and it is not tried again.
 
 A worker also ends after `_LIFETIME` seconds of work. Until then one that has been taken over could lie about what
-others send it; whatever it says, it has to be what can be said (`sitecrawl.isolation.facts`).
+others send it; whatever it says, it has to be what can be said (`sitecrawl.plugins.isolation.facts`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from typing import Any, Final, TypeVar
 
 from sitecrawl import compiled
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.isolation.facts import BadAnswer
-from sitecrawl.isolation.framing import BadFrame, Ended, frame, read_frame
+from sitecrawl.isolation.framing import BadAnswer, BadFrame, Ended, frame, read_frame
 from sitecrawl.isolation.serving import NO_MEMORY
 
 _T = TypeVar("_T")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from sitecrawl.base.limits import AnyLimit
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -208,3 +211,11 @@ class PageItem(_Sampled):
     def text(self) -> str:
         """The body as text; what does not decode becomes U+FFFD."""
         return self.body.decode(self.charset or "utf-8", errors="replace")
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page that was read, and the limits that it went beyond."""
+
+    page: PageItem
+    met: Counter[AnyLimit] = field(default_factory=Counter)

@@ -7,9 +7,9 @@ import os
 import time
 from typing import Any
 
-from sitecrawl.isolation import worker
 from sitecrawl.isolation.serving import SOCKET
 from sitecrawl.page.links import PageOptions
+from sitecrawl.plugins.isolation import worker
 
 READ = worker.answer
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from sitecrawl.isolation import serving, worker
+from sitecrawl.isolation import serving
 from sitecrawl.isolation.sandbox import Rations
+from sitecrawl.plugins.isolation import worker
 
 
 def confine(rations: Rations) -> list[str]:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
-from sitecrawl.isolation.content import read
 from sitecrawl.page.budget import Budget, elements_in, exceeded, text_within, within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions
@@ -15,6 +14,7 @@ from sitecrawl.page.markup import MARKUP
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
+from sitecrawl.plugins.isolation.content import read
 
 HEADERS = [(b"Content-Type", b"text/html; charset=utf-8")]
 SMALL = Budget(max_size=1000, max_elements=50)

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.crawl import reading
-from sitecrawl.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation import reading
+from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.spiders.generic import GenericSpider
 
 

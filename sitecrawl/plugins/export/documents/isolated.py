@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, Final
 
-from sitecrawl.isolation.facts import BadAnswer
+from sitecrawl.isolation.framing import BadAnswer
 from sitecrawl.isolation.pool import NoParser, PoolOptions, Quarantined, WorkerPool
 from sitecrawl.page.document_kinds import Kind
 from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import (
     LINKS,
     READ_ELEMENTS,
@@ -23,8 +21,9 @@ from sitecrawl.base.limits import (
     URL_LENGTH,
     AnyLimit,
 )
+from sitecrawl.isolation.framing import BadAnswer
 from sitecrawl.page import charset, requisites
-from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.items import Link, PageItem, Reading
 from sitecrawl.page.language import is_language
 from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
@@ -38,18 +37,6 @@ _MET: Final = {limit.stat: limit for limit in _OF_PAGES}
 """The limits that a page can go beyond."""
 _HEADER_LINKS: Final = 1 << 20
 """Links that headers can add to those of the markup: more than bytes of headers are let in."""
-
-
-class BadAnswer(SitecrawlError):
-    """Facts that no page has."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """A page that was read, and the limits that it went beyond."""
-
-    page: PageItem
-    met: Counter[AnyLimit] = field(default_factory=Counter)
 
 
 def facts_of(reading: Reading) -> dict[str, Any]:

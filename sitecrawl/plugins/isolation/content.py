@@ -1,4 +1,4 @@
-"""How a page is read: by the crawl itself, or for it by `sitecrawl.isolation.worker`, which decodes it before
+"""How a page is read: by the crawl itself, or for it by `sitecrawl.plugins.isolation.worker`, which decodes it before
 (`sitecrawl.page.codings.decoding`).
 """
 
@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 from sitecrawl.base.limits import AnyLimit
-from sitecrawl.isolation.facts import Reading
-from sitecrawl.page.items import Headers
+from sitecrawl.page.items import Headers, Reading
 from sitecrawl.page.links import PageOptions, read_page
 
 

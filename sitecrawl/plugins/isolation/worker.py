@@ -1,4 +1,4 @@
-"""The process that reads pages: `python -m sitecrawl.isolation.worker`."""
+"""The process that reads pages: `python -m sitecrawl.plugins.isolation.worker`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import codecs
 import gzip
 from typing import Any, Final
 
-from sitecrawl.isolation.content import read
-from sitecrawl.isolation.facts import facts_of
 from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.page import charset
 from sitecrawl.page.budget import Budget
@@ -16,6 +14,8 @@ from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.text_digest import text_digest
+from sitecrawl.plugins.isolation.content import read
+from sitecrawl.plugins.isolation.facts import facts_of
 
 _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'
 

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from localweb import linked
 
-from sitecrawl.isolation.content import read
-from sitecrawl.isolation.facts import BadAnswer, Reading, facts_of, reading_of
+from sitecrawl.isolation.framing import BadAnswer
+from sitecrawl.page.items import Reading
 from sitecrawl.page.links import PageOptions
+from sitecrawl.plugins.isolation.content import read
+from sitecrawl.plugins.isolation.facts import facts_of, reading_of
 
 URL = "http://a.example/"
 BODY = ("<html lang=fi>" + linked("/b", "//c.example/ü", title="ü") + "<img src=/i srcset=/j>").encode()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sitecrawl.isolation.facts import BadAnswer, Reading, reading_of
+from sitecrawl.isolation.framing import BadAnswer
 from sitecrawl.isolation.pool import PoolOptions, WorkerPool
 from sitecrawl.page.codings import Damaged, TooLarge
-from sitecrawl.page.items import Headers
+from sitecrawl.page.items import Headers, Reading
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.text_digest import DIGEST_SIZE
+from sitecrawl.plugins.isolation.facts import reading_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Content:
 class Parsers(WorkerPool):
     """Raises `NoParser` where a first worker cannot be started."""
 
-    def __init__(self, options: ParserOptions, *, module: str = "sitecrawl.isolation.worker") -> None:
+    def __init__(self, options: ParserOptions, *, module: str = "sitecrawl.plugins.isolation.worker") -> None:
         rations = PoolOptions(options.processes, options.seconds, options.memory)
         super().__init__(module, {"page": asdict(options.page)}, rations, "set SITECRAWL_PARSE_PROCESSES=0")
         self._page = options.page

@@ -14,13 +14,13 @@ import pytest
 from localweb import linked
 from waiting import until
 
-from sitecrawl.isolation.content import read
-from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.text_digest import text_digest
+from sitecrawl.plugins.isolation.content import read
+from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 
 URL = "http://a.example/docs/x.html"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")

@@ -1,0 +1,111 @@
+"""Pages that are decoded and read in processes that may do nothing else, for one trip there and back.
+
+A response is sent when it arrives. What was read of it is kept until a page is made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from functools import partial
+from typing import Final
+
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base import limits
+from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, AnyLimit
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.reading import QUARANTINED, PageReading, with_content
+from sitecrawl.isolation.pool import NoParser, Quarantined
+from sitecrawl.page.items import Headers, PageItem, Reading, pairs
+from sitecrawl.page.links import unread_page
+from sitecrawl.page.text_digest import DIGEST_SIZE
+from sitecrawl.plugins.isolation import PARSE_PROCESSES
+from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+
+logger = logging.getLogger(__name__)
+
+_LIMITS: Final[dict[str, AnyLimit]] = {"timeout": PARSE_TIME, "memory": PARSE_MEMORY, "SIGXCPU": PARSE_TIME}
+_NO_LIMIT: Final = 3600.0
+"""Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
+
+
+class IsolatedReading(PageReading):
+    """See the module. Raises `NoParser` if no process can be started."""
+
+    is_isolated = True
+
+    def __init__(self, settings: BaseSettings, stats: StatsCollector) -> None:
+        options = ParserOptions(
+            processes=PARSE_PROCESSES.read(settings),
+            seconds=limits.PARSE_TIME.read(settings) or _NO_LIMIT,
+            memory=limits.PARSE_MEMORY.read(settings),
+            page=configuration.page(settings),
+        )
+        super().__init__(options.page, stats)
+        self._parsers = Parsers(options)
+        self._tell(options.processes)
+
+    async def arrived(self, response: Response, *, max_size: int, page: bool) -> Response:
+        """`response` without its content codings, and with its `page` read, both of it elsewhere.
+
+        Of one that breaks its reader a page without body and links is left. Raises `Quarantined` if it is to be no
+        page, and what `Parsers.read` raises otherwise.
+        """
+        headers = pairs(response.headers)
+        work = partial(self._parsers.read, response.url, response.body, headers, max_size=max_size, page=page)
+        try:
+            content = await asyncio.get_running_loop().run_in_executor(self._parsers.threads, work)
+        except Quarantined as error:
+            self._count(response.url, error)
+            if not page:
+                raise
+            return self._kept(with_content(response, b""), Reading(unread_page(response.url, headers, error.reason)))
+        decoded = with_content(response, content.body, content.codings)
+        return decoded if content.reading is None else self._kept(decoded, content.reading)
+
+    def read_page(self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None) -> PageItem:
+        if not body:
+            return super().read_page(url, body, headers, met=met)
+        try:
+            reading = self._parsers.read(url, body, headers, max_size=len(body), decode=False).reading
+        except Quarantined as error:
+            self._count(url, error)
+            return unread_page(url, headers, error.reason)
+        assert reading is not None
+        if met is not None:
+            met.update(reading.met)
+        return reading.page
+
+    def text_digest(self, page: PageItem) -> bytes:
+        try:
+            return self._parsers.text_digest(page.content_type, page.charset, page.body)
+        except NoParser:
+            return page.sha1[:DIGEST_SIZE]
+        except Quarantined as error:
+            self._count(page.url, error)
+            return page.sha1[:DIGEST_SIZE]
+
+    def close(self) -> None:
+        self._parsers.close()
+
+    def _kept(self, response: Response, reading: Reading) -> Response:
+        self._ready[response] = reading
+        return response
+
+    def _count(self, url: str, error: Quarantined) -> None:
+        logger.warning("Quarantined: the process that read %s has ended (%s)", url, error.reason)
+        self._stats.inc_value(QUARANTINED)
+        self._stats.inc_value(f"{QUARANTINED}/{error.reason}")
+        if error.reason in _LIMITS:
+            self._stats.inc_value(_LIMITS[error.reason].stat)
+
+    def _tell(self, processes: int) -> None:
+        fences = ", ".join(self._parsers.fences)
+        self._stats.set_value("isolation/fences", fences)
+        logger.info("Pages are read in processes of their own (%d), held by %s", processes, fences)
+        if "seccomp" not in self._parsers.fences:
+            logger.warning("There is no seccomp here: %s alone hold the processes that read pages", fences)
