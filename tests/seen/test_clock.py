@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.base.errors import OptionError
 from sitecrawl.seen.clock import Clock
 
 A, B, C, D = (bytes([i]) * 16 for i in range(4))
@@ -37,13 +36,6 @@ class Textbook:
         self.slots[self.hand] = [key, False]
         self.hand = (self.hand + 1) % self.capacity
         return False
-
-
-def test_a_key_is_missed_once_and_then_hit() -> None:
-    """A touched key is in the cache from then on."""
-    clock = Clock(2)
-    assert [clock.touch(A), clock.touch(A), clock.touch(A)] == [False, True, True]
-    assert (clock.hits, clock.misses) == (2, 1)
 
 
 def test_a_look_leaves_no_trace() -> None:
@@ -88,25 +80,6 @@ def test_all_marked_means_first_in_first_out() -> None:
     assert len(clock) == 3
 
 
-def test_clear_forgets_keys_and_keeps_counters() -> None:
-    """A cleared cache starts over, and its statistics go on."""
-    clock = Clock(2)
-    clock.touch(A)
-    clock.touch(A)
-    clock.clear()
-    assert A not in clock
-    assert len(clock) == 0
-    assert (clock.hits, clock.misses) == (1, 1)
-    assert [clock.touch(key) for key in (A, B, C, C)] == [False, False, False, True]
-
-
-@pytest.mark.parametrize("capacity", [0, -1])
-def test_a_cache_of_nothing_is_refused(capacity: int) -> None:
-    """A capacity below 1 is an error, not a cache that never hits."""
-    with pytest.raises(OptionError, match="1 or more"):
-        Clock(capacity)
-
-
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7])
 @given(keys=few_keys)
 def test_it_is_the_clock_of_the_paper(capacity: int, keys: list[bytes]) -> None:
@@ -116,17 +89,3 @@ def test_it_is_the_clock_of_the_paper(capacity: int, keys: list[bytes]) -> None:
         assert clock.touch(key) == textbook.touch(key)
         assert {k for k in keys if k in clock} == {slot[0] for slot in textbook.slots}
         assert len(clock) == len(textbook.slots) <= capacity
-
-
-@given(st.integers(1, 8), st.lists(few_keys))
-def test_many_keys_are_touched_as_each_would_be(capacity: int, batches: list[list[bytes]]) -> None:
-    """The same cache, the same counters; what was missed comes with the first place where it was."""
-    one, many = Clock(capacity), Clock(capacity)
-    for keys in batches:
-        missed: dict[bytes, int] = {}
-        for place, key in enumerate(keys):
-            if not one.touch(key):
-                missed.setdefault(key, place)
-        assert many.touch_many(keys) == missed
-        assert (many.hits, many.misses) == (one.hits, one.misses)
-        assert [key in many for key in keys] == [key in one for key in keys]
