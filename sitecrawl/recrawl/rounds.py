@@ -15,7 +15,7 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import database_to_read
+from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.pagestore.reader import LAST_ID
 
@@ -79,6 +79,7 @@ def rounds_in(directory: Path) -> list[Round]:
         with database_to_read(directory) as database:
             found = read_rounds(database)
     if not found:
+        manifest_of(directory)  # a crawl without a round, and no other folder
         raise StorageError(
             f"{directory} has had no further round: begin one with -a again=1, or name a time with --since"
         )
