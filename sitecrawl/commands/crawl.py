@@ -75,7 +75,8 @@ class _Help(argparse.Action):
         for name in [word for word in sys.argv[1:] if word in known][:1]:
             kind = loader.load(name)
             ours = (*kind.own_arguments, *NAMES) if issubclass(kind, SiteSpider) else ()
-            print(*arguments_of(name, ours or get_func_args(kind.__init__, stripself=True)), sep="\n")
+            names = ours or get_func_args(kind.__init__, stripself=True)
+            print(*arguments_of(name, names, self._settings), sep="\n")
         parser.exit()
 
 
@@ -237,7 +238,7 @@ def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, s
         return crawler.settings, ""
     if not is_file(named):
         return crawler.settings, named
-    settings, job = crawler.settings.copy(), job_in(named)
+    settings, job = crawler.settings.copy(), job_in(named, crawler.settings)
     for name, value in job.settings.items():
         settings.set(name, value, PRIORITY)
     return settings, "" if has_directory(settings, given.get("_job", "")) else job.name

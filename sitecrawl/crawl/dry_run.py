@@ -278,7 +278,6 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_EXIT_CODES": False,
-    "SITECRAWL_REMOTE": "",
     "LOGSTATS_INTERVAL": 0.0,
     "FEEDS": {},
 }
@@ -286,6 +285,7 @@ SETTINGS: Final[dict[str, Any]] = {
 OF_PLUGINS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_EXPORTS": [],
+    "SITECRAWL_REMOTE": "",
     "SITECRAWL_REPORT": "",
     "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_WEBHOOKS": [],

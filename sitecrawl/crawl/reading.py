@@ -18,6 +18,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.misc import load_object
 
 from sitecrawl.base import declared, plugins
+from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
 from sitecrawl.page import budget
@@ -90,9 +91,17 @@ class PageReading:
 
 
 def page_reading(settings: BaseSettings, stats: StatsCollector) -> PageReading:
-    """That of a plug-in, if one is wanted. Raises `SitecrawlError`."""
-    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
+    """That of a plug-in, if one is wanted. Raises `SitecrawlError`, also where that one is off: whoever wants it has
+    a reason to have pages read nowhere else.
+    """
+    working = plugins.working(declared.PLUGINS_OFF.read(settings))
+    for name, plugin in plugins.found().items():
         if plugin.reading and plugin.is_wanted(settings):
+            if name not in working:
+                wanted = ", ".join(setting.name for setting in plugin.wanted_by)
+                raise OptionError(
+                    f"{wanted} is of the plug-in {name}, which SITECRAWL_PLUGINS_OFF names: leave one out"
+                )
             reading: PageReading = load_object(plugin.reading)(settings, stats)
             return reading
     return PageReading(configuration.page(settings), stats)

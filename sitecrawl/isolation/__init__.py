@@ -1,1 +1,1 @@
-"""Pages are read in processes of their own, which may do next to nothing else."""
+"""Processes that may do next to nothing: how they are held, started and asked."""

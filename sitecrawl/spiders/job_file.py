@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
-from sitecrawl.base import plugins
+from sitecrawl.base import declared, plugins
 from sitecrawl.base.errors import OptionError
 
 logger = logging.getLogger(__name__)
@@ -65,9 +65,10 @@ def is_file(job: str) -> bool:
     return Path(job).suffix.lower() in ENDINGS
 
 
-def job_files() -> JobFiles | None:
+def job_files(settings: BaseSettings) -> JobFiles | None:
     """None without the plug-in."""
-    named = next((plugin.job_files for plugin in plugins.working().values() if plugin.job_files), "")
+    working = plugins.working(declared.PLUGINS_OFF.read(settings)).values()
+    named = next((plugin.job_files for plugin in working if plugin.job_files), "")
     return load_object(named) if named else None
 
 
@@ -78,7 +79,7 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     named = given.get("job", "")
     if not is_file(named):
         return dict(given)
-    job = job_in(named)
+    job = job_in(named, crawler.settings)
     spider = crawler.spidercls
     if job.spider not in {"", spider.name}:
         raise OptionError(f"{job.path} is for the spider {job.spider}, and not for {spider.name}")
@@ -90,9 +91,9 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**arguments_of(job, getattr(spider, "path_arguments", ())), **given, "job": name}
 
 
-def job_in(file: str) -> Job:
+def job_in(file: str, settings: BaseSettings) -> Job:
     """The job that the file is. Raises `OptionError`."""
-    files = job_files()
+    files = job_files(settings)
     if files is None:
         raise OptionError(f"{file} is a job file, which is of a plug-in that is not here: docs/plugins.md")
     return files.read(Path(file))

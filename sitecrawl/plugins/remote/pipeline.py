@@ -9,6 +9,7 @@ from scrapy.exceptions import NotConfigured
 
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.plugins.remote import REMOTE
 from sitecrawl.plugins.remote.copy import RemoteCopy, open_place, place_of
 
 
@@ -19,7 +20,7 @@ class RemotePipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises `OptionError` or `RemoteError`."""
         runtime = Runtime.of(crawler)
-        if runtime.store is None or only_looks():
+        if runtime.store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
         session = runtime.team.holdings.session if runtime.team is not None else ""
         manifest = runtime.directory.manifest

@@ -106,6 +106,13 @@ def test_the_next_run_sends_what_is_new(web: LocalWeb, s3: S3, tmp_path: Path) -
     assert "2 WARC files at" in done.stderr
 
 
+def test_a_dry_run_sends_nothing(web: LocalWeb, tmp_path: Path) -> None:
+    """It looks, whatever the settings say of a store."""
+    done = crawl(web.root, tmp_path / "job", dry=1, SITECRAWL_REMOTE=f"file://{tmp_path}/store")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert not (tmp_path / "store").exists()
+
+
 @pytest.mark.deep
 def test_a_run_without_a_store_between(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     """It appends to the last file; the next run with a store sends that once more, as it is now."""
