@@ -24,8 +24,8 @@ from urllib.parse import urljoin, urlsplit
 from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 from sitecrawl.page.links import read_page
 from sitecrawl.page.text_lines import html_lines

@@ -38,13 +38,13 @@ from random import Random
 from replaying import Unheard
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlRecord, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter

@@ -17,9 +17,9 @@ from sitecrawl.base.limits import LINKS, ROBOTS_RULES, ROBOTS_SIZE
 from sitecrawl.crawl.requests import Unstorable, pack_request, unpack_request
 from sitecrawl.crawl.seeds import read_seeds
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
 from sitecrawl.http.robots_txt import RobotsTxt
 from sitecrawl.page import charset

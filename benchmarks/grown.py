@@ -21,15 +21,15 @@ from replaying import Unheard
 
 from sitecrawl.cluster.entries import RecordingBatch, pack_entry
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.moving import Facts, Row, facts_of, region_of_row, rows_of
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, REGION_SIZE, Fingerprinter

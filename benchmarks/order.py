@@ -32,8 +32,8 @@ from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")

@@ -15,7 +15,7 @@ from neighbours import neighbourhood  # noqa: E402
 from replaying import COMMIT_EVERY  # noqa: E402
 
 from sitecrawl.frontier.options import FrontierOptions  # noqa: E402
-from sitecrawl.frontier.order import order_named  # noqa: E402
+from sitecrawl.frontier.queue.order import order_named  # noqa: E402
 from sitecrawl.page.items import Link  # noqa: E402
 
 __all__ = ["ClusterReplay", "neighbourhood"]

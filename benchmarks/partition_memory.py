@@ -31,7 +31,7 @@ from redis_servers import Server  # noqa: E402
 from sitecrawl.cluster.compaction import GROWTH, URLS  # noqa: E402
 from sitecrawl.cluster.snapshots import pack_part  # noqa: E402
 from sitecrawl.frontier.moving import Row, parts_of  # noqa: E402
-from sitecrawl.frontier.record import UrlState  # noqa: E402
+from sitecrawl.frontier.urls.record import UrlState  # noqa: E402
 
 SAMPLES = 12
 WAITING, DONE = "URLs that wait", "URLs that are done"

@@ -22,7 +22,7 @@ from functools import partial
 from cityhash import CityHash64
 from hostwebs import HostWeb
 
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import REGION_SIZE, SPLITS
 from sitecrawl.urls.url import site_of
 

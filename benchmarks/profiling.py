@@ -25,11 +25,11 @@ PARTS: Final = {
     "download: HTTP client, robots.txt, middlewares": (
         "sitecrawl/extensions/download_handler.py", "sitecrawl/http/", "middlewares/",
     ),
-    "duplicates: SimHash, digests": ("sitecrawl/frontier/duplicates.py", "sitecrawl/page/simhash.py"),
+    "duplicates: SimHash, digests": ("sitecrawl/frontier/forms/duplicates.py", "sitecrawl/page/simhash.py"),
     "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/frontier/scope.py"),
     "parse: HTML, links, text": ("sitecrawl/page/", "sitecrawl/crawl/page_item.py", "sitecrawl/spiders/"),
-    "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/crawl_seen.py"),
-    "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/link_credit.py"),
+    "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/urls/crawl_seen.py"),
+    "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/urls/link_credit.py"),
     "frontier: records, queues, judge": (
         "sitecrawl/frontier/", "sitecrawl/scheduler.py", "sitecrawl/crawl/requests.py",
     ),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import Order
+from sitecrawl.frontier.queue.order import Order
+from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter

@@ -20,12 +20,12 @@ from generated import Page, Site, sites
 from replaying import COMMIT_EVERY, Replayed, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import sha1
 from sitecrawl.page.shingles import shingles
 from sitecrawl.page.simhash import simhash

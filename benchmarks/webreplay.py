@@ -19,11 +19,11 @@ from outcome import Outcome
 from replaying import Replayed, replayed
 from webs import Page, Web
 
-from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import Order, order_named
-from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.order import Order, order_named
+from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.urls.url import Canonicalizer
 
 POLICIES: Final = ("aopic", "published", "bfs", "dfs", "oracle")

@@ -35,7 +35,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.extensions.download_handler import FIRST_PART
-from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS
+from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import as_utf8
 from sitecrawl.urls.url import Url, parse, target_of

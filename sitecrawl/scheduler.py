@@ -47,9 +47,9 @@ from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
-from sitecrawl.frontier.duplicates import ContentFigures
-from sitecrawl.frontier.record import NO_REFERRER, Flag
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import ContentFigures
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.url import CRAWLED, parse

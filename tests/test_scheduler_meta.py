@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.page.items import Link
 from sitecrawl.scheduler import Scheduler
 

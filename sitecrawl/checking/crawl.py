@@ -43,7 +43,7 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import MANIFEST as COPY
 from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME

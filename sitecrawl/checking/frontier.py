@@ -22,13 +22,13 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.credit.policies import owed
 from sitecrawl.dust.learner import Learner
-from sitecrawl.frontier.classes import ROW_BYTES
-from sitecrawl.frontier.duplicates import TEXT_BYTES
-from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.levels import PLACE_BYTES
-from sitecrawl.frontier.link_credit import EDGE_BYTES
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
-from sitecrawl.frontier.sites import pool_of
+from sitecrawl.frontier.forms.classes import ROW_BYTES
+from sitecrawl.frontier.forms.duplicates import TEXT_BYTES
+from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
+from sitecrawl.frontier.hosts.sites import pool_of
+from sitecrawl.frontier.urls.levels import PLACE_BYTES
+from sitecrawl.frontier.urls.link_credit import EDGE_BYTES
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore.lookup import host_of
 from sitecrawl.urls.fingerprint import SIZE
 

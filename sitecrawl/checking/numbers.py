@@ -13,14 +13,14 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import COUNTS, LEDGER, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import SEEDS, edges_of, edges_row
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
-from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
-from sitecrawl.frontier.sections import REQUISITES, Section
-from sitecrawl.frontier.tables import section_key
+from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
+from sitecrawl.frontier.hosts.sections import KEY_BYTES as SHAPE_BYTES
+from sitecrawl.frontier.hosts.sections import REQUISITES, Section
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.link_credit import SEEDS, edges_of, edges_row
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.tables import section_key
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
 _SECTION_BYTES: Final = KEY_BYTES + SHAPE_BYTES

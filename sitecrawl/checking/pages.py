@@ -18,9 +18,9 @@ from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, readable, records
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
-from sitecrawl.frontier.hosts import KEY_BYTES
-from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
-from sitecrawl.frontier.tables import HostTable
+from sitecrawl.frontier.hosts.host import KEY_BYTES
+from sitecrawl.frontier.urls.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import host_of, url_key
 from sitecrawl.urls.fingerprint import Fingerprinter

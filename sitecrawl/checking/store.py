@@ -19,7 +19,7 @@ from sitecrawl.checking.survey import records
 from sitecrawl.checking.warcwalk import Stretch, walk
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import PAGES
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.earlier import FILE as EARLIER

@@ -13,9 +13,9 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed, policy_named
-from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
+from sitecrawl.frontier.queue.order import goes_last, level_of
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
 
 class Tally:

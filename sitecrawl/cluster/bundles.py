@@ -12,7 +12,7 @@ import msgpack
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.frames import compress, decompress
 from sitecrawl.frontier.by_hand import Act
-from sitecrawl.frontier.territory import Message
+from sitecrawl.frontier.urls.territory import Message
 
 
 class Bundle(NamedTuple):

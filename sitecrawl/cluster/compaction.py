@@ -22,7 +22,7 @@ from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.snapshots import Fingerprint, pack_part
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.moving import Facts, Row, parts_of
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.territory import Territory
 
 LEAST: Final = 4 << 20
 """Bytes of a log that are worth a snapshot."""

@@ -24,8 +24,8 @@ from sitecrawl.crawldir.directory import CrawlDirectory, manifest_of
 from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, SEEN_SERIAL
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, region_of_row, rows_of
+from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
 from sitecrawl.urls.fingerprint import HASH_NAME

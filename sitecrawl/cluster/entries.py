@@ -18,7 +18,7 @@ from sitecrawl.base.frames import compress, decompress
 from sitecrawl.cluster.snapshots import Fingerprint, unpack_part
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, region_of_row
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.territory import Territory
 
 _HOSTS: Final = "hosts"
 

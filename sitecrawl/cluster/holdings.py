@@ -23,9 +23,9 @@ from sitecrawl.cluster.partition_store import Extent
 from sitecrawl.cluster.standing import NO_TALLY, OfWorker, Tally
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
-from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.record import UrlState
 
 RECENT: Final = 256
 """Entries of a partition, and messages, that are kept in case Redis forgets them (count)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
 _NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)

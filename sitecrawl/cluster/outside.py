@@ -23,8 +23,8 @@ from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Standing, Totals, Whole
 from sitecrawl.crawldir.directory import manifest_of
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, SPLITS, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 

@@ -18,12 +18,12 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.left import held_back
 from sitecrawl.frontier.moving import Facts, Move, Row
 from sitecrawl.frontier.succession import SeenBefore, succeed
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.territory import Territory
 
 FrontierMaker = Callable[[Database, Territory, SeenKeeper], DiskFrontier]
 """Makes a frontier over a database, given what it has of the crawl and who keeps its seen set."""

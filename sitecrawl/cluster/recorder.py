@@ -17,7 +17,7 @@ from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.moving import facts_of
-from sitecrawl.frontier.territory import Message, Outbox
+from sitecrawl.frontier.urls.territory import Message, Outbox
 
 
 class Recorder:

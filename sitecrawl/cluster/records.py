@@ -21,8 +21,8 @@ from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.outside import FAR, CrawlOnRedis
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Tally
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.urls.fingerprint import SIZE
 
 _PIECE: Final = 100

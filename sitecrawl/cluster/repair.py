@@ -40,10 +40,10 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER, LINKS_READ
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import facts_of, parts_of
-from sitecrawl.frontier.record import Flag, UrlRecord
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.record import Flag, UrlRecord
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
 from sitecrawl.urls.fingerprint import HASH_NAME

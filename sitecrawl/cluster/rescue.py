@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sitecrawl.cluster.entries import Entry, unpack_entry
-from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord
-from sitecrawl.frontier.territory import Message, Territory
-from sitecrawl.frontier.url_states import name_of
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord
+from sitecrawl.frontier.urls.territory import Message, Territory
+from sitecrawl.frontier.urls.url_states import name_of
 from sitecrawl.page.items import Link
 
 _KEPT = Flag.SEED | Flag.AWAITED | Flag.UNFILTERED | Flag.REQUISITE

@@ -29,10 +29,10 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
-from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlState
+from sitecrawl.frontier.urls.tables import HostTable, UrlTable
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
 UNSENT: Final = 50

@@ -30,9 +30,9 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.frames import compress, decompress
-from sitecrawl.frontier.duplicates import text_keys
+from sitecrawl.frontier.forms.duplicates import text_keys
 from sitecrawl.frontier.moving import Facts, Row
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 LEVEL: Final = 9
 """Zstandard level; see the benchmark."""
@@ -188,7 +188,7 @@ def _unpack_urls(packed: Sequence[Any], keys: Sequence[bytes], names: Sequence[b
             yield "queue", head[16:40] + key, b""
 
 
-# Contents: see `frontier.duplicates`
+# Contents: see `frontier.forms.duplicates`
 
 
 def _is_digest(key: bytes, value: bytes) -> bool:
@@ -259,7 +259,7 @@ def _unpack_texts(packed: Sequence[bytes], names: Sequence[bytes]) -> Iterator[R
             yield "content", key, original
 
 
-# Classes: see `frontier.classes`
+# Classes: see `frontier.forms.classes`
 
 
 def _pack_classes(rows: Sequence[tuple[bytes, bytes]], names: _Names) -> list[Any]:

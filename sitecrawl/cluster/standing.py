@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.counts import NONE_OF_EACH
+from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.left import HeldBack
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.urls.counts import NONE_OF_EACH
+from sitecrawl.frontier.urls.record import UrlState
 
 
 class Standing(NamedTuple):
@@ -63,7 +63,7 @@ class Tally:
     account: int = 0
     """Account of the current limit of pages."""
     pages: int = 0
-    """Its part of that limit, as in `frontier.counts.Allowance`."""
+    """Its part of that limit, as in `frontier.urls.counts.Allowance`."""
     granted: int = 0
     """The last account of which it was given the whole limit, to share it out."""
     owed: int = 0

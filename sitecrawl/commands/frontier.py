@@ -15,9 +15,9 @@ from sitecrawl.console.nothing import Counted
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
-from sitecrawl.frontier import given_up
+from sitecrawl.frontier.forms.rule_orders import order_rule
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.frontier.rule_orders import order_rule
+from sitecrawl.frontier.urls import given_up
 
 _ORDERS: Final = {
     State.ORDERED: ("--trust-rule", "declare a rule right, without tests"),

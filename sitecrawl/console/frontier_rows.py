@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
-from sitecrawl.frontier.held import HeldSet, Unit, name_of
+from sitecrawl.frontier.judge.held import HeldSet, Unit, name_of
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sitecrawl.base.display import printable
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.hosts.host import Host
 
 LONG: Final = 60.0
 """Seconds; a shorter rest needs no word."""

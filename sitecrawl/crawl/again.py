@@ -37,8 +37,8 @@ from sitecrawl.crawl.versions import Version, Versions
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.record import GONE, UrlRecord
-from sitecrawl.frontier.trap_state import TrapState
+from sitecrawl.frontier.hosts.trap_state import TrapState
+from sitecrawl.frontier.urls.record import GONE, UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.recrawl.rounds import Round, pack_rounds, read_rounds

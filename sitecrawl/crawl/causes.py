@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
+from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 
 NO_FAILURES: Final = frozenset(
     {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}

@@ -23,7 +23,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets.change import (

@@ -20,10 +20,10 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
 from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
-from sitecrawl.frontier.host_terms import LiveTerms
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.frontier.queue.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
 from sitecrawl.page.budget import Budget

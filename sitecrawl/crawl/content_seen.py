@@ -12,7 +12,7 @@ from typing import Final
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.duplicates import ContentFigures, Verdict
+from sitecrawl.frontier.forms.duplicates import ContentFigures, Verdict
 from sitecrawl.page.items import PageItem
 
 KEEP: Final = "keep"

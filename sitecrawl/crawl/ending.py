@@ -14,8 +14,8 @@ from typing import Final
 
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.left import HeldBack, held_back, sets
-from sitecrawl.frontier.trap_state import Reason
 
 FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""

@@ -9,10 +9,10 @@ from typing import Any
 from scrapy import Request
 
 from sitecrawl.crawl.requests import is_miss
-from sitecrawl.frontier.causes import cause_of
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.urls.causes import cause_of
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.document_kinds import kind_of as document_kind
 from sitecrawl.page.items import Exchange, PageItem, Sent
 from sitecrawl.page.media_type import HTML

@@ -17,9 +17,9 @@ from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Listener
-from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Final, TypeGuard
 
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.causes import Cause
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.page.items import PageItem
 from sitecrawl.recrawl.schedule import Standing
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, pack
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.llms_txt import PATH, is_llms_txt, links_in
 from sitecrawl.urls.url import WEB, Url, parse

@@ -23,7 +23,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.pagestore.record import NOT_MODIFIED
 
 MAX_HOSTS: Final = 10_000

@@ -7,7 +7,7 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.record import NO_REFERRER
+from sitecrawl.frontier.urls.record import NO_REFERRER
 from sitecrawl.page.items import PageItem
 
 _CHOICES: Final = 300

@@ -23,7 +23,7 @@ from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.versions import Version, Versions, conditions_of
-from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited

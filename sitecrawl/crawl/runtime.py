@@ -44,11 +44,11 @@ from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.isolation.pool import NoParser
 from sitecrawl.page.items import Exchange, Link, PageItem

@@ -19,9 +19,9 @@ from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
+from sitecrawl.frontier.urls.territory import Territory
 
 
 def shared_frontier(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.forms.duplicates import Verdict
 
 LEAST: Final = 20
 """Pages of a host before anything is said of it."""

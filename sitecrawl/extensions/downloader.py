@@ -29,7 +29,7 @@ from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
-from sitecrawl.frontier.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 
 if TYPE_CHECKING:
     from scrapy.core.downloader import Slot

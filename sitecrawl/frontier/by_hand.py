@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
 
 logger = logging.getLogger(__name__)
 

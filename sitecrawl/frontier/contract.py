@@ -17,10 +17,10 @@ from enum import auto
 from typing import Protocol
 
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import NO_REFERRER, UrlRecord, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.record import NO_REFERRER, UrlRecord, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
 

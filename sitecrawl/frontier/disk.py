@@ -24,30 +24,30 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.dust.evidence import State
-from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.contract import Capability, Listener
-from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.crawl_seen import SeenKeeper
-from sitecrawl.frontier.dispatcher import Dispatcher
-from sitecrawl.frontier.duplicates import ContentIndex, Verdict
-from sitecrawl.frontier.forms import Forms
-from sitecrawl.frontier.host_limits import HostLimits
-from sitecrawl.frontier.host_terms import LiveTerms
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
+from sitecrawl.frontier.dispatch.portfolio import Portfolio
+from sitecrawl.frontier.forms.duplicates import ContentIndex, Verdict
+from sitecrawl.frontier.forms.forms import Forms
+from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.intake import Intake
-from sitecrawl.frontier.levels import Levels
-from sitecrawl.frontier.link_credit import LinkCredit
+from sitecrawl.frontier.judge.host_limits import HostLimits
+from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import Order, goes_last, queues_backwards
-from sitecrawl.frontier.portfolio import Portfolio
-from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.silent_hosts import SilentHosts
-from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.territory import Message, Outbox, Territory
-from sitecrawl.frontier.trap_judge import TrapJudge
-from sitecrawl.frontier.url_states import UrlStates
-from sitecrawl.frontier.visit import News, Visit
+from sitecrawl.frontier.queue.order import Order, goes_last, queues_backwards
+from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.levels import Levels
+from sitecrawl.frontier.urls.link_credit import LinkCredit
+from sitecrawl.frontier.urls.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.silent_hosts import SilentHosts
+from sitecrawl.frontier.urls.tables import HostTable, UrlTable
+from sitecrawl.frontier.urls.territory import Message, Outbox, Territory
+from sitecrawl.frontier.urls.url_states import UrlStates
+from sitecrawl.frontier.urls.visit import News, Visit
 from sitecrawl.page.items import Link
 
 SETTLED: Final = 50

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sitecrawl.frontier.host_terms import LiveTerms
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.link_credit import LinkCredit
-from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.territory import Message, Outbox
-from sitecrawl.frontier.url_states import UrlStates
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.urls.link_credit import LinkCredit
+from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.territory import Message, Outbox
+from sitecrawl.frontier.urls.url_states import UrlStates
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.tiered import SeenSet
 

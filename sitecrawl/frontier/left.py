@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.held import name_of
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.judge.held import name_of
 
 NAMED: Final = 2
 """Sets that are named of those that are sampled: those of which most waits."""

@@ -1,4 +1,4 @@
-"""Partitions of the web (`frontier.territory`) that come to a crawl's database, or leave it.
+"""Partitions of the web (`frontier.urls.territory`) that come to a crawl's database, or leave it.
 
 All that is known of a site lies in rows that name its region, so a partition is its rows, and a few numbers (`Facts`)
 that stand for all of a crawl. What depends on the number of rows (counts, credit, what the judge adds up) is counted
@@ -21,15 +21,15 @@ from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.frontier.counts import NONE_OF_EACH, Counts, PartCounts
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import UrlRecord, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.territory import Territory
-from sitecrawl.frontier.trap_judge import JUDGE_STATE
-from sitecrawl.frontier.trap_state import TrapState
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import TrapState
+from sitecrawl.frontier.judge.trap_judge import JUDGE_STATE
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.queue.order import goes_last, level_of
+from sitecrawl.frontier.urls.counts import NONE_OF_EACH, Counts, PartCounts
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import REGION_SIZE
 
 Row = tuple[str, bytes, bytes]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TrapOptions:
-    """How the judge decides. `sitecrawl.frontier.trap_judge` explains, `benchmarks/order.py` shows the effect."""
+    """How the judge decides: see `sitecrawl.frontier.judge.trap_judge`. `benchmarks/order.py` shows the effect."""
 
     hold: bool = True
     """Whether anything is held back at all."""
@@ -55,7 +55,7 @@ class FrontierOptions:
     """No URL is handed out while another is in flight, or before one that the order puts first: in orders whose ranks
     rule over all hosts."""
     links: str = "auto"
-    """Which of a page's links goes first, where the order leaves it open: one of `frontier.order.LINKS`."""
+    """Which of a page's links goes first, where the order leaves it open: one of `frontier.queue.order.LINKS`."""
     lambda_policy: str = "hosts"
     """How the lambda page pays out: see `sitecrawl.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)

@@ -28,17 +28,17 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
-from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.duplicates import ContentFigures
-from sitecrawl.frontier.held import HeldSet, HeldSets, Unit, unit_of
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
-from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
-from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.sites import pool_of
-from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.turns import HostTurns, next_of, take_turn
+from sitecrawl.frontier.dispatch.turns import HostTurns, next_of, take_turn
+from sitecrawl.frontier.forms.duplicates import ContentFigures
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.sites import pool_of
+from sitecrawl.frontier.judge.held import HeldSet, HeldSets, Unit, unit_of
+from sitecrawl.frontier.queue.order import Order, class_of, credit_class, order_named
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.link_credit import SEEDS, load_graph, read_edges
+from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
+from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.tables import UrlTable
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.tables import UrlTable
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.seen.tiered import SeenSet
 
 

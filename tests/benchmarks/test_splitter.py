@@ -19,7 +19,7 @@ from hostwebs import HostWeb, of_edges, of_urls  # noqa: E402
 from partition_schemes import CENTRAL, INDEPENDENT, SCHEMES, rows  # noqa: E402
 from splitter import Crossings, FreeLeasing, Homes, Walk, homes  # noqa: E402
 
-from sitecrawl.frontier.territory import Territory  # noqa: E402
+from sitecrawl.frontier.urls.territory import Territory  # noqa: E402
 from sitecrawl.urls.fingerprint import Fingerprinter  # noqa: E402
 from sitecrawl.urls.url import site_of  # noqa: E402
 

@@ -28,9 +28,9 @@ from sitecrawl.checking.salvage import salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.link_credit import SEEDS, read_edges
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.link_credit import SEEDS, read_edges
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
 from sitecrawl.pagestore.columns import checksum
 from sitecrawl.seen.bloom import ScalableBloom

@@ -7,13 +7,13 @@ from frontier_helpers import Bench, all_credit, digest
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.counts import Counts
 
 
 def test_a_pool_that_is_lost(tmp_path, monkeypatch):
     """It is made again as the pool that it was, and not as one of its names."""
-    monkeypatch.setattr("sitecrawl.frontier.sites.UNPROVEN", 1)
+    monkeypatch.setattr("sitecrawl.frontier.hosts.sites.UNPROVEN", 1)
     crawl = Bench(tmp_path / "db", "aopic")
     for host in ("x.b.com", "y.b.com", "z.b.com"):
         crawl.add("1", host=host, depth=1)

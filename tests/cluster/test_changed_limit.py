@@ -24,8 +24,8 @@ from sitecrawl.cluster.run import Run, change
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawl import frontiers, shared_frontiers
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 
 PARTITIONS = 4
 PAGES = 150

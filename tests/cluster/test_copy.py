@@ -16,7 +16,7 @@ from sitecrawl.cluster.copy import Copying, copied
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.outside import opened
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry, unpack_entry
 from sitecrawl.cluster.snapshots import pack_part
-from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
-from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3, 0))

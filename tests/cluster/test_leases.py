@@ -21,7 +21,7 @@ from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import LONGEST, Leases, Renewal
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.steps import Steps
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 KEYS = Keys("test", 2)
 ONE, OTHER = "0" * 16, "1" * 16

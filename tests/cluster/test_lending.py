@@ -10,7 +10,7 @@ from bare_workers import Worker, working
 from redis_servers import Server
 from waiting import until_async
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 SHARDS = 4
 

@@ -23,8 +23,8 @@ from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits, NewLimit
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.steps import script
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 
 BASE = Keys("test", 1).base(0)
 

@@ -12,8 +12,8 @@ from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Standing, Tally, Whole
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.record import UrlState
 
 ACCOUNT = 3
 

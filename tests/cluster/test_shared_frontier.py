@@ -25,10 +25,10 @@ from sitecrawl.cluster import compaction, shared_frontier
 from sitecrawl.cluster.entries import Replay
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
+from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.moving import Row, rows_of
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.trap_state import TrapState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.snapshots import pack_part, unpack_part
-from sitecrawl.frontier.duplicates import text_keys
+from sitecrawl.frontier.forms.duplicates import text_keys
 from sitecrawl.frontier.moving import Facts, Row
-from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3, 0))

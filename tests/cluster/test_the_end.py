@@ -14,8 +14,8 @@ from waiting import until_async
 
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.pagestore import PageReader
 from sitecrawl.scheduler import Scheduler
 from sitecrawl.urls.url import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from sitecrawl.console.rests import in_words, long_rests, time_of_day
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.hosts.host import Host
 
 NOON = time.mktime((2026, 11, 23, 12, 0, 0, 0, 0, -1))
 

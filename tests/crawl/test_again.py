@@ -18,7 +18,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.recrawl.rounds import Round, read_rounds
 from sitecrawl.urls.fingerprint import HASH_NAME

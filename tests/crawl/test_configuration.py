@@ -12,7 +12,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.page.budget import Budget
 from sitecrawl.recrawl.schedule import RecrawlOptions

@@ -9,7 +9,7 @@ from console import command
 from crawling import crawl, stats_of
 from localweb import LocalWeb, linked
 
-from sitecrawl.frontier.duplicates import ContentFigures
+from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import Capture, PageReader
 

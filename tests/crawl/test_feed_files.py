@@ -14,7 +14,7 @@ from waiting import PATIENCE, until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 
 def is_done(jobdir: Path, url: str) -> bool:

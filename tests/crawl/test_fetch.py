@@ -10,8 +10,8 @@ from pagestore_helpers import exchange, page
 from scrapy import Request
 
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import PageItem
 
 

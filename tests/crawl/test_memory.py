@@ -10,7 +10,7 @@ from crawling import scrapy, states_of
 from localweb import LocalWeb, linked
 
 from sitecrawl.crawl.memory import MemoryWatch
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 logger = logging.getLogger(__name__)
 

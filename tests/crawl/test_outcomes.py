@@ -18,9 +18,9 @@ from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.record import UrlRecord
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange
 from sitecrawl.urls.fingerprint import HASH_NAME
 

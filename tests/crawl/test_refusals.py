@@ -14,9 +14,9 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.record import UrlRecord
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.refusals import Kind
 
 SHELL = b'<!doctype html><title>App</title><div id="root"></div><script src="/app.js"></script>'

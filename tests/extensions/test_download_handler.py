@@ -22,7 +22,7 @@ from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
 from sitecrawl.extensions.download_handler import _endpoint, _kind_of, _scrapys, _url
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{HELPERS / 'spiders'}"}
 PUBLIC, PRIVATE = "127.0.0.51", "127.0.0.52"

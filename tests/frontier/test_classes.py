@@ -11,8 +11,8 @@ from frontier_helpers import digest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.classes import ROW_BYTES, Classes, ClassRow
-from sitecrawl.frontier.learners import KEPT, Learners
+from sitecrawl.frontier.forms.classes import ROW_BYTES, Classes, ClassRow
+from sitecrawl.frontier.forms.learners import KEPT, Learners
 
 
 @pytest.fixture

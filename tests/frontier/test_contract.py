@@ -15,7 +15,7 @@ from redis_servers import Server, server
 from waiting import PATIENCE
 
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import Flag, UrlState
 
 KINDS = ("memory", "disk", "shared")
 HOSTS = ("a.example", "b.example", "c.example")

@@ -20,12 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import ORDERS
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import MAX_DEPTH, Flag, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.queue.order import ORDERS
+from sitecrawl.frontier.urls.record import MAX_DEPTH, Flag, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 
 HOSTS = ["a.example", "b.example", "c.example:81"]
 NAMES = ["a", "b", "c", "d", "e", "s/f", "s/g", "s/h", "s/t/i", "s/t/j", "k?q=1", "k?q=2"]
@@ -94,7 +94,7 @@ class FrontierMachine(RuleBasedStateMachine):
         delay=st.sampled_from([0.0, 1.0]),
     )
     def open(self, *, order, lambda_policy, traps, head, max_pages, max_depth, per_host, per_ip, delay):
-        self.patch = patch("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=head))
+        self.patch = patch("sitecrawl.frontier.urls.tables.DiskQueue", partial(DiskQueue, head=head))
         self.patch.start()
         self.path = Path(tempfile.mkdtemp())
         politeness = PolitenessOptions(
@@ -602,7 +602,7 @@ def test_a_retry_keeps_the_score_of_the_spider(bench):
 
 def test_a_retry_takes_its_new_place(bench, monkeypatch):
     """A URL that is put back comes after those that wait, also where its old entry is read from disk again."""
-    monkeypatch.setattr("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=1))
+    monkeypatch.setattr("sitecrawl.frontier.urls.tables.DiskQueue", partial(DiskQueue, head=1))
     crawl = bench()
     crawl.add("a", "b", "c")
     visit = crawl.take("a")
@@ -615,7 +615,7 @@ def test_a_retry_takes_its_new_place(bench, monkeypatch):
 
 def test_what_is_in_flight_is_not_handed_out_again(bench, monkeypatch):
     """A URL in flight, whose entry is on disk until it is done, is not fetched twice when that is read again."""
-    monkeypatch.setattr("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=1))
+    monkeypatch.setattr("sitecrawl.frontier.urls.tables.DiskQueue", partial(DiskQueue, head=1))
     crawl = bench(politeness=replace(RUDE, per_host=2))
     crawl.add("a", "b", "c")
     visit = crawl.take("a")

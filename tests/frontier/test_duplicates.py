@@ -11,7 +11,7 @@ import pytest
 from database_files import database_at, put_away
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.duplicates import FIRST, MAX_CANDIDATES, ContentIndex, Verdict, text_keys
+from sitecrawl.frontier.forms.duplicates import FIRST, MAX_CANDIDATES, ContentIndex, Verdict, text_keys
 from sitecrawl.page.items import Exchange, PageItem, sha1
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import simhash

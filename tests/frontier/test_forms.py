@@ -15,9 +15,9 @@ from frontier_helpers import Bench, all_credit, check_sections, stored_records, 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.dust.evidence import State
 from sitecrawl.dust.learner import rule_number
-from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import sha1
 
 

@@ -10,7 +10,7 @@ import pytest
 from frontiers import PATIENT, Crawl, Setting, crawling, found
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 
 def disk_of(crawl: Crawl) -> DiskFrontier:

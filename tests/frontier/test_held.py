@@ -11,8 +11,8 @@ from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.held import HeldSet, HeldSets, Sample, name_of
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.judge.held import HeldSet, HeldSets, Sample, name_of
+from sitecrawl.frontier.urls.record import UrlState
 
 ROWS = 50
 

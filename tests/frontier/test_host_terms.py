@@ -8,12 +8,12 @@ import pytest
 from database_files import put_away
 from frontier_helpers import RUDE, Bench, check_sections, url
 
-from sitecrawl.frontier.causes import Cause
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.hosts.sites import UNPROVEN
+from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.sites import UNPROVEN
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.sheets import Sheet
 
 SLOW = PolitenessOptions(delay=1.0, delay_factor=0.0, failure_delay=0.0, per_ip=0)
@@ -305,7 +305,7 @@ class TestChanges:
 
     def test_very_many_are_set_aside_in_turns(self, bench, monkeypatch):
         """Of a host with very many, some at a time are set aside, and another host is asked in between."""
-        monkeypatch.setattr("sitecrawl.frontier.dispatcher._SET_ASIDE_AT_ONCE", 10)
+        monkeypatch.setattr("sitecrawl.frontier.dispatch.dispatcher._SET_ASIDE_AT_ONCE", 10)
         crawl = bench()
         crawl.add(*(f"{number}x" for number in range(100)), depth=1)
         crawl.add("1", host="b.example", depth=2)

@@ -6,9 +6,9 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.silent_hosts import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
+from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.silent_hosts import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 
 
 @pytest.fixture

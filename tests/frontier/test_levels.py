@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.levels import ROW, Levels
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.levels import ROW, Levels
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -110,7 +110,7 @@ def test_hosts_apart(database: Database) -> None:
 
 def test_memory_is_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of hosts that were not met since the last checkpoint nothing stays in memory, beyond a number of them."""
-    monkeypatch.setattr("sitecrawl.frontier.levels.FRONTS", 2)
+    monkeypatch.setattr("sitecrawl.frontier.urls.levels.FRONTS", 2)
     levels = Levels(database)
     hosts = [new_host(f"h{n}.example") for n in range(5)]
     for number, host in enumerate(hosts):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.urls.record import Flag
 
 A, B, C = "a.example", "b.example", "c.example"
 

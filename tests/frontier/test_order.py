@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.order import (
+from sitecrawl.frontier.queue.order import (
     ORDERS,
     Aopic,
     BestFirst,
@@ -25,7 +25,7 @@ from sitecrawl.frontier.order import (
     serial_of,
     with_priority,
 )
-from sitecrawl.frontier.record import RANK_BYTES
+from sitecrawl.frontier.urls.record import RANK_BYTES
 
 URLS = st.tuples(st.integers(1 - 2**31, 2**31), st.integers(0, 0xFFFF), st.integers(1, 2**47))
 """Priority, depth, serial number."""

@@ -11,12 +11,12 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, digest, url
 
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import Aopic, Facts, class_of, credit_class
-from sitecrawl.frontier.portfolio import SHARE, Portfolio
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.dispatch.portfolio import SHARE, Portfolio
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.queue.order import Aopic, Facts, class_of, credit_class
 from sitecrawl.page.items import Link
 
 SITES = range(6)

@@ -9,8 +9,8 @@ from frontier_helpers import Bench, all_credit, url
 
 from sitecrawl.credit.ledger import TAX_DIVISOR
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import AopicPublished, Facts, exact_credit
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.queue.order import AopicPublished, Facts, exact_credit
+from sitecrawl.frontier.urls.record import UrlState
 from tests.frontier.test_recrawl_rank import pagerank, spearman, web
 
 STEP = 2**16

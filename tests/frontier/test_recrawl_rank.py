@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frontier_helpers import Bench, all_credit, url
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 PAGES = 150
 ROUNDS = 10

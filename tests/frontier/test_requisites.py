@@ -9,9 +9,9 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import Link
 
 TRAPS = TrapOptions(min_fetches=10, host_size=50, section_size=100, first_probes=30, min_probes=5, least_budget=30)

@@ -10,9 +10,9 @@ from database_files import put_away
 from frontier_helpers import Bench, check_sections, url
 
 from sitecrawl.dust.evidence import SUPPORT
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link, sha1
 
 MIRROR = "www.a.example"

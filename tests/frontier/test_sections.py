@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
-from sitecrawl.frontier.trap_state import WINDOW, TrapState
+from sitecrawl.frontier.hosts.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
+from sitecrawl.frontier.hosts.trap_state import WINDOW, TrapState
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)

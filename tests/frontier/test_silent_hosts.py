@@ -15,11 +15,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
 HOSTS = ["a.example", "b.example"]
@@ -35,7 +35,7 @@ class SilenceMachine(RuleBasedStateMachine):
         max_depth=st.sampled_from([0, 3]),
     )
     def open(self, order, head, max_depth):
-        self.patch = patch("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=head))
+        self.patch = patch("sitecrawl.frontier.urls.tables.DiskQueue", partial(DiskQueue, head=head))
         self.patch.start()
         self.path = Path(tempfile.mkdtemp())
         politeness = PolitenessOptions(

@@ -16,11 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sitecrawl.frontier.hosts import POOL_PATIENCE, Host, PolitenessOptions
-from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.sites import PROOF, UNPROVEN, is_pool, pool_of
-from sitecrawl.frontier.trap_state import Reason
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.hosts.host import POOL_PATIENCE, Host, PolitenessOptions
+from sitecrawl.frontier.hosts.sites import PROOF, UNPROVEN, is_pool, pool_of
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 
 POOL = "*.b.com"
 
@@ -28,8 +28,8 @@ POOL = "*.b.com"
 @pytest.fixture
 def few(monkeypatch):
     """Two unproven hosts a site, of which three good pages are proof."""
-    monkeypatch.setattr("sitecrawl.frontier.sites.UNPROVEN", 2)
-    monkeypatch.setattr("sitecrawl.frontier.tables.PROOF", 3)
+    monkeypatch.setattr("sitecrawl.frontier.hosts.sites.UNPROVEN", 2)
+    monkeypatch.setattr("sitecrawl.frontier.urls.tables.PROOF", 3)
 
 
 @pytest.fixture
@@ -331,8 +331,8 @@ class SiteMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patches = ExitStack()
-        self.patches.enter_context(patch("sitecrawl.frontier.sites.UNPROVEN", 1))
-        self.patches.enter_context(patch("sitecrawl.frontier.tables.PROOF", 2))
+        self.patches.enter_context(patch("sitecrawl.frontier.hosts.sites.UNPROVEN", 1))
+        self.patches.enter_context(patch("sitecrawl.frontier.urls.tables.PROOF", 2))
         self.path = Path(tempfile.mkdtemp())
         self.bench = Bench(self.path / "db", "aopic", RUDE)
         self.known: set[str] = set()

@@ -16,9 +16,9 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.requests import pack_request
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier import tables
-from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
-from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.urls import tables
+from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord
+from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import Fingerprinter
 

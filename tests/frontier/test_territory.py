@@ -19,13 +19,13 @@ from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.by_hand import BLOCK, RETRY, Act
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.link_credit import SEEDS as SEEDS_KEY
-from sitecrawl.frontier.link_credit import read_edges
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.territory import Message, Territory
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.link_credit import SEEDS as SEEDS_KEY
+from sitecrawl.frontier.urls.link_credit import read_edges
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.territory import Message, Territory
 from sitecrawl.page.items import Link
 
 PAGES = 240

@@ -7,10 +7,10 @@ from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.dispatch.workbench import _SMALL
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.visit import Visit
-from sitecrawl.frontier.workbench import _SMALL
+from sitecrawl.frontier.urls.visit import Visit
 
 IP = "10.0.0.1"
 

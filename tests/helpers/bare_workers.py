@@ -16,7 +16,7 @@ from waiting import until_async
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.frontiers import FrontierFactory
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME

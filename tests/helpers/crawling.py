@@ -15,7 +15,7 @@ import forks
 from waiting import PATIENCE
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 HELPERS = Path(__file__).resolve().parent

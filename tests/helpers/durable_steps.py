@@ -46,7 +46,7 @@ END = (
     "seen.bloom.ScalableBloom.save: fsync",
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
-    "frontier.crawl_seen.CrawlSeen.save: batch",
+    "frontier.urls.crawl_seen.CrawlSeen.save: batch",
     "plugins.remote.snapshot.write_snapshot: unlink",
     "plugins.remote.uploads.Upload.send: unlink",
     "plugins.remote.copy.RemoteCopy.finish: batch",
@@ -138,7 +138,7 @@ ELSEWHERE: Final = {
     "cluster.repair._Mending._write: answer": "cluster/test_repair.py",
     "cluster.worker_store.WorkerStore.forget_partitions: batch": "cluster/test_repair.py",
     "cluster.worker_store.WorkerStore.withdraw: batch": "cluster/test_repair.py",
-    "frontier.rule_orders._write: batch": "whole_crawls/test_sessions.py",
+    "frontier.forms.rule_orders._write: batch": "whole_crawls/test_sessions.py",
 }
 """Points of tests that have what it takes to come there, and their files."""
 LEFT_OUT: Final = {

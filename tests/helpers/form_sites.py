@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from frontier_helpers import Bench, stored_records, url
 
 from sitecrawl.dust.evidence import State
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import sha1
 
 LINKS = 8

@@ -11,13 +11,13 @@ from database_files import database_at
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.host_terms import LiveTerms
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheet, Sheets
 from sitecrawl.sheets.live import LiveSheets

@@ -23,11 +23,11 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 

@@ -15,11 +15,11 @@ from memory_records import MemoryRecords
 
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.contract import Capability, Listener
-from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.order import FIRST, Facts, Order, priority_of
-from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.queue.order import FIRST, Facts, Order, priority_of
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
 

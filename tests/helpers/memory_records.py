@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 
 
 class MemoryRecords:

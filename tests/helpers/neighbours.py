@@ -18,17 +18,17 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import Elsewhere
-from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.moving import Facts, Move, facts_of, rows_of
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import Order
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.queue.order import Order
 from sitecrawl.frontier.succession import SeenBefore, succeed
-from sitecrawl.frontier.territory import Message, Territory
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.counts import PartCounts
+from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.territory import Message, Territory
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url

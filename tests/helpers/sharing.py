@@ -27,8 +27,8 @@ from sitecrawl.cluster.standing import Tally
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.meta import PAGES as POSITION
-from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.warc_store import WarcStore

@@ -13,7 +13,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
 from waiting import PATIENCE, until
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 PAGES = 30
 HALF = Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")

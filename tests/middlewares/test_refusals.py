@@ -18,7 +18,7 @@ from scrapy.utils.test import get_crawler
 from middlewares.refusals import Challenge, RefusalsMiddleware
 from sitecrawl.crawl.refusals import ADVICE
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.report.gather import gather
 

@@ -15,7 +15,7 @@ from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.limits import ROBOTS_SIZE
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")

@@ -9,7 +9,7 @@ from pathlib import Path
 from crawling import scrapy, states_of
 from localweb import LocalWeb, linked
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 PAGES = 16
 SPIDER = """

@@ -19,7 +19,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
 from waiting import PATIENCE
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.finder import Fetched, find_sitemaps

@@ -7,7 +7,7 @@ from database_files import database_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.frontier.tables import MAX_KEY_SETS, MAX_SECTIONS, HostTable
+from sitecrawl.frontier.urls.tables import MAX_KEY_SETS, MAX_SECTIONS, HostTable
 from sitecrawl.urls.shape import MAX_KEYS, MAX_SEGMENTS, fold, shape_of
 
 PATHS = st.text("/abc019.:-_?&=%~", max_size=60)

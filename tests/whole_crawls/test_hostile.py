@@ -33,7 +33,7 @@ from sitecrawl.base.limits import (
     SITEMAP_SIZE,
     AnyLimit,
 )
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 GOOD = [f"/page-{number}" for number in range(30)]
 VICTIM = "127.0.0.99"

@@ -14,7 +14,7 @@ from crawling import HELPERS, environment, forked, scrapy, states_of, stats_of, 
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.checking import repair
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.reader import PageFilter, PageReader
 
 HTML = {"Content-Type": "text/html"}

@@ -9,7 +9,7 @@ from crawling import scrapy, states_of
 from localweb import LocalWeb, linked
 from socks_server import Socks, served
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 WORDS = ("crawl", "generic", "-a", "seeds=http://far.example/")
 

@@ -16,7 +16,7 @@ import pytest
 from crawling import PROJECT, scrapy, states_of, stats_of
 from localweb import Answer, Hit, LocalWeb, Page, linked
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 pytestmark = pytest.mark.deep
 

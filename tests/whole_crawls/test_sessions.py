@@ -102,7 +102,7 @@ def test_a_rule_that_is_refused(crawled: Crawled, tmp_path: Path) -> None:
     assert len(web.paths()) >= before + 60
     assert not sum(rule["waiting"] for rule in rules(job))
     trusted = ("frontier", "--trust-rule", held[0]["id"], "-d", str(job))
-    killed_at("frontier.rule_orders._write: batch", trusted, tmp_path / "log")
+    killed_at("frontier.forms.rule_orders._write: batch", trusted, tmp_path / "log")
     done = command(*trusted)
     assert "is ordered" in done.stdout
     again = len(web.paths())

@@ -15,7 +15,7 @@ from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import LocalWeb, Page, linked
 from waiting import FOREVER, PATIENCE, until
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 PAGES = 60
 

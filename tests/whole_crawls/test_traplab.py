@@ -21,10 +21,10 @@ from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord, UrlState
-from sitecrawl.frontier.tables import HostTable
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES_OF_A_GOOD_SITE = 61

@@ -18,7 +18,7 @@ from name_server import SILENCE, NameServer
 from silence import silent
 from waiting import PATIENCE, until
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 
 SETTINGS = {
     "SITECRAWL_DELAY_FACTOR": 0,

@@ -17,7 +17,7 @@ from sitecrawl.crawl.cooperator import Cooperator
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem

@@ -15,7 +15,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState

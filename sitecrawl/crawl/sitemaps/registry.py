@@ -13,7 +13,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.page.items import Link
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord

@@ -13,9 +13,9 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import next_prefix
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.dashboard.tables import Fields, Query, Row
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sitecrawl.base import plugins
 from sitecrawl.crawl import configuration
-from sitecrawl.frontier.held import HeldSets
+from sitecrawl.frontier.judge.held import HeldSets
 from sitecrawl.plugins.dashboard.backend import Backend
 from sitecrawl.plugins.dashboard.changed import ChangedTables
 from sitecrawl.plugins.dashboard.looks import Looks

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.record import history_of
+from sitecrawl.frontier.urls.record import history_of
 
 if TYPE_CHECKING:
     from sitecrawl.frontier.reader import KnownUrl

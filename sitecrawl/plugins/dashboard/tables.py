@@ -14,12 +14,12 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.refusals import summed_up
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.held import HeldSets, unit_of
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.judge.held import HeldSets, unit_of
+from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.plugins.dashboard.meter import Meter
 from sitecrawl.plugins.dashboard.popular import Popular
 from sitecrawl.plugins.dashboard.scan import scan

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
-from sitecrawl.frontier.held import name_of
+from sitecrawl.frontier.judge.held import name_of
 from sitecrawl.plugins.report import drawing, graph
 from sitecrawl.plugins.report.drawing import Bar, Chart, bars, chart, speeds
 from sitecrawl.plugins.report.gather import ReportData

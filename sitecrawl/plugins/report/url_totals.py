@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
-from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 
 OCTAVES: Final = 40
 """Classes of importance, each half of the one before; the last is for all that is less."""

@@ -8,10 +8,10 @@ from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.dust.learner import Learnt
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import UrlRecord, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.http.robots_txt import Rule
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.frontier.causes import Cause, words_of
-from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.order import priority_of
-from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.turns import shares
+from sitecrawl.frontier.dispatch.turns import shares
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.queue.order import priority_of
+from sitecrawl.frontier.urls.causes import Cause, words_of
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.plugins.why.answer import Evidence, moment
 from sitecrawl.plugins.why.case import PAGES, Case
 from sitecrawl.plugins.why.spelling import changes

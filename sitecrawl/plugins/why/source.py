@@ -18,15 +18,15 @@ from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.dust.learner import Learner
-from sitecrawl.frontier.classes import UNKNOWN, Classes, ClassRow
-from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.places import Places
-from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.sites import pool_of
-from sitecrawl.frontier.tables import HostTable
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.why.in_force import in_force, sheets_in_force

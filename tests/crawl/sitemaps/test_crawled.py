@@ -18,7 +18,7 @@ from waiting import Found, until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import GUESSES, How, usual

@@ -22,7 +22,7 @@ from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps, reading
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import Exchange, Link
 from sitecrawl.sitemap.locations import GUESSES, How, usual
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState

@@ -19,7 +19,7 @@ from pagestore_helpers import assert_checkers_pass, warc_files
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.plugins.ftp.handler import status_of
 

@@ -16,7 +16,7 @@ from members_web import PASSWORD, TOKEN, USER, MembersWeb
 from waiting import until
 
 from sitecrawl.crawldir.database import FAMILIES, Database
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.urls.fingerprint import HASH_NAME
 

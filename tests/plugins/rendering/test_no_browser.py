@@ -10,7 +10,7 @@ from localweb import LocalWeb, linked
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.plugins.rendering import options
 
 

@@ -1,0 +1,139 @@
+"""Which of a host's URLs is next: a few orders pick in turns, and each has its share whatever the others believe.
+
+No order is the best on every site, and none knows beforehand which it is. So one frontier serves four:
+
+- *Breadth first* (`levels`), which judges nothing.
+- *Credit alone*: AOPIC as it was published, the most credit first.
+- *Worth* (`turns`): sections in turns, by what their fetches gave of late.
+- *Worth and links*: the section that is best by its worth times the credit that it has received for each URL that is
+  known of it. What a site is about it links to again and again; what it derives from that, such as forms, versions
+  and filters, it links to once.
+
+What is guaranteed, for each host, when n of its URLs have been taken in turn:
+
+- Of what *breadth first* would take, in its own order, n / `SHARE` are done. Pages that other orders have fetched
+  count, so it picks only what these have left out: about one in ten.
+- The same holds of *credit alone*, by the credit that URLs had when they were taken, in classes of half an octave.
+
+Both look at what is held back as a trap, too: a verdict costs a section its turns, and not its pages. Where nothing
+else of the host waits they pick nothing, so a trap keeps no crawl going; nor do they pick what grows on a host that
+has dried up (`drought`). The other two share what is left, half and
+half. So whatever these believe, what breadth first has after n fetches is in after `SHARE` times n, as far as the
+level of a URL is known: it is that at which it was found first.
+
+A spider that asks for URLs before others, and a depth limit, decide first; within what they leave open, sections take
+turns by worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from enum import Enum, auto
+from math import sqrt
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from sitecrawl.frontier.dispatch.turns import next_of, next_section, take_turn
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.queue.order import LEVEL_ENDS, LINK_LEVEL, Order, class_of, goes_first
+from sitecrawl.frontier.urls.levels import Levels
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.tables import UrlTable
+
+SHARE: Final = 4
+"""Breadth first and credit alone are sure of one in so many picks each, the other two together of as many."""
+
+
+class By(Enum):
+    """Whose pick it is."""
+
+    BREADTH = auto()
+    CREDIT = auto()
+    WORTH = auto()
+    """Also what goes by ranks alone."""
+    LINKS = auto()
+
+
+class Pick(NamedTuple):
+    """A URL that is next on its host."""
+
+    entry: bytes
+    """Its entry in the queue of its section."""
+    section: Section
+    by: By
+
+
+class Portfolio:
+    """See the module. `in_flight` holds the keys of the URLs that are being fetched."""
+
+    def __init__(self, order: Order, levels: Levels, urls: UrlTable, in_flight: Container[bytes]) -> None:
+        self._order = order
+        self._levels = levels
+        self._urls = urls
+        self._in_flight = in_flight
+
+    def next_of(self, host: Host) -> Pick | None:
+        """What is to be taken next of `host`; None if nothing waits that may be taken."""
+        waiting = host.waiting()
+        if not waiting:
+            return None
+        if self._order.takes_turns and not self._order.by_level:
+            level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
+            if level == LINK_LEVEL:
+                return self._in_turn(host, [one for one in waiting if one[0].startswith(LINK_LEVEL)])
+        return Pick(*next_of(host, waiting, self._order), By.WORTH)
+
+    def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
+        """What the order picks whose turn it is."""
+        if SHARE * host.passed < host.picks and (first := self._first_found(host)) is not None:
+            return Pick(*first, By.BREADTH)
+        if SHARE * host.rich < host.picks and (richest := self._richest(host, waiting)) is not None:
+            return Pick(*richest, By.CREDIT)
+        if host.judged % 2:
+            return Pick(*next_section(host, waiting), By.WORTH)
+        return Pick(*max(waiting, key=_worth_and_links), By.LINKS)
+
+    def taken(self, host: Host, pick: Pick) -> None:
+        """`pick` has been handed out, in its turn."""
+        if pick.by is By.WORTH:
+            take_turn(host, pick.section, pick.entry)
+        if goes_first(pick.entry):
+            return
+        host.picks += 1
+        if pick.by is By.CREDIT:
+            host.rich += 1
+        else:
+            host.ahead[class_of(pick.entry)] += 1
+        host.judged += pick.by in {By.WORTH, By.LINKS}
+
+    def _richest(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section] | None:
+        """What credit alone would take, if it is behind; what others have taken before it is passed over."""
+        traps = [one for one in host.waiting_traps() if one[0].startswith(LINK_LEVEL)]
+        richest = min([*waiting, *traps], key=itemgetter(0))
+        its_class = class_of(richest[0])
+        while SHARE * host.rich < host.picks:
+            best = max(host.ahead, default=-1)
+            if best < its_class:
+                return richest
+            host.ahead[best] -= 1
+            if not host.ahead[best]:
+                del host.ahead[best]
+            host.rich += 1
+        return None
+
+    def _first_found(self, host: Host) -> tuple[bytes, Section] | None:
+        """What breadth first would take, if it is behind; what is done is passed over."""
+        while SHARE * host.passed < host.picks and (key := self._levels.next(host)) is not None:
+            record = None if key in self._in_flight else self._urls.get(key)
+            if record is not None and record.state == UrlState.QUEUED and record.host == host.key:
+                section = host.sections[record.section]
+                if not section.trap.is_left and record.rank.startswith(LINK_LEVEL):
+                    return record.rank + key, section
+            self._levels.pass_over(host)
+        return None
+
+
+def _worth_and_links(waiting: tuple[bytes, Section]) -> float:
+    section = waiting[1]
+    return section.worth * sqrt(section.received / max(section.known, 1))

@@ -1,0 +1,1 @@
+"""URLs that are other forms of pages that are known."""

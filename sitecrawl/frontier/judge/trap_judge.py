@@ -1,0 +1,463 @@
+"""Which sections and hosts are held back as traps, and when they get another chance.
+
+Nothing is held back for what it looks like, or for what leads there: each section is judged by its own figures.
+
+- *Whether it has an end.* A trap mints URLs: every page of it brings new ones, for ever. A real site does so at
+  first, too, but it links to what it has. So of what has an end the share of links that are the first to their URL
+  falls (`TrapState.falls`). A section is taken for endless while that share has not fallen, and its *novelty*, the
+  new URLs of its circle that a fetch of it brings of late, is above `high`.
+- *What it may cost.* What is endless is *demoted* once it has had `min_fetches` and does not give good pages. While
+  it does, it has a budget, one for all such sections of a host: twice the good pages beside them, and on a seed's
+  host at least `least_budget`. While all of them together are smaller than `section_size`, or than what a host may
+  be that is no seed's, they go on: of a chain of pages with one new link each nothing waits. What is nearly all that
+  a host has is the site, and is never demoted.
+- *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, is left without probes for
+  as long as that is so, unless a hundredth of its own fetches since has said something new.
+- *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
+  it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. One that is larger
+  and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
+  whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
+- A section of which almost nothing was good lately is demoted, too, where its host gives something.
+- A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
+  in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
+  so far. If novelty falls below `low`, or an end comes into sight, it is set free.
+- When nothing is left but demoted units, what does not grow is fetched after all, unless more of it waits than the
+  whole crawl has found good pages: it is finite, if poor. Of the others, probes go on until each has had its
+  allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
+
+Every demotion is on record with its reason, since when, and the numbers it was made on.
+
+Of many frontiers that share a crawl each judges its own hosts, beside the good pages of all (`elsewhere`).
+
+A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
+person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Container, Iterator
+from random import Random
+from typing import Final
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.hosts.drought import FEW
+from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.sections import KEY_BYTES, Section
+from sitecrawl.frontier.hosts.trap_state import Reason, TrapState
+from sitecrawl.frontier.options import TrapOptions
+from sitecrawl.frontier.urls.visit import News
+
+JUDGE_STATE: Final = struct.Struct(">Qd")
+"""`good` and `cost`, as they are stored."""
+_EDGES_A_FETCH = 50
+"""Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
+RECOVERY: Final = 2.0
+"""A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
+CALM_COST: Final = 0.1
+"""What a good fetch of a demoted unit costs that brings no more of it."""
+WORTH_IT: Final = 0.1
+"""The share of a host's fetches that are good, above which a section of it may be called worthless."""
+CALM: Final = 0.1
+"""Novelty below which a unit does not grow, whatever its size."""
+FED_SIZE: Final = 0.1
+"""So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
+BUDGET: Final = 2.0
+"""Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
+SMALL: Final = 9.0
+"""On a small site `TrapOptions.least_budget` is at most so many times the good pages elsewhere: with a few more what
+grows would be nearly all of the host (`BESIDES`), and never be held back."""
+BESIDES: Final = 0.1
+"""Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
+WAITING: Final = 1.5
+"""So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
+FED: Final = 0.9
+"""The share of a section's URLs from which on nobody else brings any."""
+LEAST_PROBES: Final = 50
+PROBES_DIVISOR: Final = 10
+MISS: Final = 0.25
+"""A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
+LEAST_TRUST: Final = 1e-7
+
+
+class TrapJudge:
+    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back."""
+
+    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random, *, joins: bool = False) -> None:
+        self.options = options
+        self._joins = joins
+        self.graph = graph
+        self.random = random
+        self.fetches = 0
+        self.good = 0
+        self.elsewhere = 0
+        """Good pages that other frontiers of the crawl have found, as far as is known."""
+        self.known = 0
+        self.cost = 0.0
+        """What fetches of units that are demoted now have cost."""
+        self._flows_at = options.flow_period
+        """At which fetch trust flows next."""
+        self._reached: set[bytes] | None = None
+        """Hosts that not only such as are held back lead to, as of when trust flowed last; None for all of them."""
+        self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
+        """By the unit's key: a host's, or a section's."""
+
+    def remember(self, host: Host) -> list[Section | None]:
+        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back.
+
+        Returns what was set free; None stands for the host itself.
+        """
+        demoted = [section for section in (None, *host.sections.values()) if (section or host).trap.demoted]
+        freed = [unit for unit in demoted if not self._stays((unit or host).trap)]
+        for section in freed:
+            self.release(host, section)
+        kept = [section for section in demoted if (section or host).trap.demoted]
+        self.demoted.update(((section or host).key, (host, section)) for section in kept)
+        return freed
+
+    def _stays(self, trap: TrapState) -> bool:
+        return self._joins if trap.is_joined else self.options.hold or trap.is_apart
+
+    def is_demoted(self, key: bytes) -> bool:
+        """Whether what the host with this key links to is worth less for that: of one that is full it is not."""
+        held = self.demoted.get(key)
+        return held is not None and not held[0].trap.is_full
+
+    def held(self, but: Container[bytes] = ()) -> int:
+        """URLs, in flight ones included, of what is held back as traps on hosts other than `but`."""
+        return sum(
+            _waits(host, section)
+            for host, section in self.units_held(but)
+            if section is None or not section.trap.is_joined
+        )
+
+    def joined(self, but: Container[bytes] = ()) -> int:
+        """The same of other forms of pages, on hosts that are not held back themselves."""
+        return sum(
+            section.queued for _, section in self.units_held(but) if section is not None and section.trap.is_joined
+        )
+
+    def held_back(self, but: Container[bytes]) -> int:
+        """Both together, in one go."""
+        return sum(_waits(host, section) for host, section in self.units_held(but))
+
+    def units_held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
+        """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
+        for host, section in self.demoted.values():
+            if (section is None or not host.trap.demoted) and host.key not in but:
+                yield host, section
+
+    # What a fetch teaches
+
+    def learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> list[Host]:
+        """A visit has ended, which found nothing at its URL if `missing`.
+
+        Returns the hosts of which something was demoted or set free.
+        """
+        self.fetches += 1
+        self.good += good
+        section.trap.learn(news.in_circle, section.fetched)
+        host.trap.learn(news.on_host, host.fetched)
+        host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
+        self._charge(host, section, good=good, news=news)
+        is_new = news.is_new if news.is_new is not None or good else False
+        if is_new is not None:
+            section.looked_at += 1
+            section.news += is_new
+        is_dry = host.drought.ends_row(host.fetched, new=is_new)
+        is_changed = is_dry is not None and self._dry_up(host, is_dry=is_dry)
+        if self.options.hold:
+            is_changed |= self._demote(host, section)
+        changed = [host] if is_changed | self._free(host, section) else []
+        if self.fetches >= self._flows_at:
+            self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
+            self.graph.flow(self.is_demoted)
+            holds_hosts = any(section is None for _, section in self.demoted.values())
+            self._reached = self.graph.reached(self.is_demoted) if holds_hosts else None
+        if self.fetches % self.options.second_look == 0:
+            changed += self._look_again()
+        return changed
+
+    def _look_again(self) -> list[Host]:
+        """Set free the hosts that have come to be trusted since they were demoted; returns them."""
+        hosts = [host for host, section in self.demoted.values() if section is None]
+        trusted = [host for host in hosts if _size_of(host) <= self._allowed(host) and not host.trap.is_apart]
+        for host in trusted:
+            self.release(host, None)
+        return trusted
+
+    def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
+        trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
+        if trap.is_apart or news.in_turn:
+            return  # it was under way when it was blocked, or joined; or it is no probe
+        if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
+            cost = 1.0 if brought or not good else CALM_COST
+            trap.cost += cost
+            self.cost += cost
+
+    def _demote(self, host: Host, section: Section) -> bool:
+        held = len(self.demoted)
+        fetched = host.fetched / FED_SIZE if self._is_fed(host) else host.fetched
+        if self._may_be_demoted(host, fetched) and self._has_outgrown(host):
+            beside = [one for one in host.sections.values() if self._is_beside(host, one)]
+            for one in beside:
+                self._leave(host, one)
+            if not beside:
+                self._hold(host, None, Reason.GROWS)
+        if self._is_beside(host, section):
+            self._leave(host, section)
+        elif self._may_be_demoted(section, section.fetched) and self._is_worthless(host, section):
+            self._hold(host, section, Reason.WORTHLESS)
+        return len(self.demoted) > held
+
+    def _leave(self, host: Host, section: Section) -> None:
+        if self._may_be_demoted(section, section.fetched) and not self._has_budget(host, section):
+            self._hold(host, section, Reason.GROWS)
+
+    def _dry_up(self, host: Host, *, is_dry: bool) -> bool:
+        """Hold back what grows without end on a host that has dried up, and set it free where that is so no more.
+
+        Returns whether anything has changed. There need be nothing else on the host: what is held back has said
+        nothing for a quarter of all fetches.
+        """
+        changed = False
+        for one in host.sections.values():
+            trap = one.trap
+            if trap.demoted and trap.reason == Reason.DRY:
+                if not is_dry:
+                    self.release(host, one)
+                    changed = True
+            elif (
+                is_dry and self._says_nothing(host, one) and (trap.demoted or self._may_be_demoted(one, one.fetched))
+            ):
+                if trap.demoted:
+                    trap.reason = Reason.DRY
+                else:
+                    self._hold(host, one, Reason.DRY)
+                changed = True
+            if not is_dry:
+                one.looked_at = one.news = 0
+        return changed
+
+    def _says_nothing(self, host: Host, section: Section) -> bool:
+        """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
+        bring has no end, either, as the days of a calendar.
+        """
+        is_poor = section.news <= FEW * section.looked_at
+        return self.options.hold and is_poor and (self._is_endless(section) or _is_brought(host, section))
+
+    def _is_beside(self, host: Host, section: Section) -> bool:
+        """Whether a section has no end in sight, and its host has anything else to speak of."""
+        if not self._is_endless(section):
+            return False
+        elsewhere, spent, _ = self._endless(host, section)
+        return elsewhere >= BESIDES * spent
+
+    def _has_budget(self, host: Host, section: Section) -> bool:
+        """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
+        elsewhere, spent, size = self._endless(host, section)
+        least, vouched = 0.0, self._allowed(host)
+        if host.key in self.graph.seeds:
+            least, vouched = min(self.options.least_budget, SMALL * elsewhere), self.options.section_size
+        return section.gives and (size <= vouched or spent < max(least, BUDGET * elsewhere))
+
+    def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
+        """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
+        of which `section` is one; and the fetches and the size of all of these: they share one budget, so that none
+        makes room for another. On a host that no seed names a section counts once it has been tried: a trap mints
+        sections, too.
+        """
+        elsewhere, spent, size = 0.0, 0, 0.0
+        is_named = host.key in self.graph.seeds
+        for one in host.sections.values():
+            if one is section or self._is_endless(one):
+                spent += one.fetched
+                size += _size(one)
+            elif is_named or one.fetched >= self.options.min_probes:
+                elsewhere += one.good + one.queued * one.shown
+        return elsewhere, spent, size
+
+    def _is_endless(self, section: Section) -> bool:
+        trap = section.trap
+        if section.is_requisites or trap.is_apart:
+            return False
+        grows = trap.novelty > self.options.high and not trap.falls
+        return grows or (trap.demoted and trap.reason == Reason.GROWS)
+
+    def _has_outgrown(self, host: Host) -> bool:
+        """Whether a host grows, beside others that are worth it, to more than what is vouched for.
+
+        A seed's host was named by a person. Of ten large sites each grows at first, and none would be left.
+        """
+        if host.key in self.graph.seeds:
+            return False
+        grows = host.trap.novelty > self.options.high and not self._has_end(host)
+        is_beside = self._of_others(host) >= BESIDES * host.fetched
+        return grows and is_beside and _size_of(host) > self._allowed(host)
+
+    def _is_worthless(self, host: Host, section: Section) -> bool:
+        """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
+        return section.recent < self.options.worthless and host.good > WORTH_IT * host.fetched
+
+    def _allowed(self, host: Host) -> float:
+        """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
+        trust, others = self.graph.trust(host.key), self._of_others(host)
+        size = self.options.host_size
+        if self._is_fed(host):
+            size *= FED_SIZE
+        return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
+
+    def _of_others(self, host: Host) -> int:
+        """Good pages of all other hosts. One that came from another frontier may have more than were counted here."""
+        return max(self.good - host.good, 0) + self.elsewhere
+
+    def _is_fed(self, host: Host) -> bool:
+        """Whether only hosts that are held back lead to a host: what a trap alone brings is of its kind."""
+        return self._reached is not None and host.key not in self._reached
+
+    def _may_be_demoted(self, unit: Host | Section, fetched: float) -> bool:
+        trap = unit.trap
+        return not trap.demoted and trap.reason != Reason.VOUCHED and fetched >= self.options.min_fetches
+
+    def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
+        unit = section or host
+        trap = unit.trap
+        trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
+        trap.cost = 0.0
+        trap.begin_anew(unit.known)
+        self.demoted[unit.key] = host, section
+
+    def look_at_ends(self) -> list[Host]:
+        """Links have been counted: set free what has come to an end, wherever that was seen; returns the hosts."""
+        return [host for host, section in [*self.demoted.values()] if self._free(host, section)]
+
+    def _free(self, host: Host, section: Section | None) -> bool:
+        held = len(self.demoted)
+        if section is not None and self._may_go_on(host, section):
+            self.release(host, section)
+        if self._has_calmed(host):
+            self.release(host, None)
+        return len(self.demoted) < held
+
+    def _may_go_on(self, host: Host, section: Section) -> bool:
+        if self._has_calmed(section):
+            times = RECOVERY if section.trap.reason == Reason.WORTHLESS else 1.0
+            return section.recent >= times * self.options.worthless
+        is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
+        return is_held and self._has_budget(host, section)
+
+    def _has_calmed(self, unit: Host | Section) -> bool:
+        trap = unit.trap
+        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_probes:
+            return False
+        return trap.novelty < self.options.low or self._has_end(unit)
+
+    def _has_end(self, unit: Host | Section) -> bool:
+        """Whether an end is in sight: of a host, of all of its sections."""
+        if isinstance(unit, Section):
+            return unit.trap.falls
+        return not any(map(self._is_endless, unit.sections.values()))
+
+    def block(self, host: Host, section: Section | None) -> None:
+        """A person wants nothing more of a unit, whatever it is worth."""
+        unit = section or host
+        if unit.trap.demoted:
+            self.cost -= unit.trap.cost
+        self._hold(host, section, Reason.BLOCKED)
+
+    def fill(self, host: Host) -> None:
+        """As many of a host's URLs have been fetched as are wanted."""
+        if host.trap.demoted:
+            self.cost -= host.trap.cost
+        self._hold(host, None, Reason.FULL)
+
+    def set_aside(self, host: Host, section: Section) -> None:
+        """What comes into `section` are other forms of pages."""
+        if section.trap.demoted:
+            self.cost -= section.trap.cost
+        self._hold(host, section, Reason.JOINED)
+
+    def learn_test(self, host: Host, section: Section, *, good: bool) -> None:
+        """A visit of another form of a page has ended: it says nothing of traps."""
+        self.fetches += 1
+        self.good += good
+        host.good += good
+        section.learn(good=good)
+
+    def charge_requisite(self, host: Host) -> None:
+        """A requisite of `host` was fetched: it says nothing of traps, and costs where the host is held back."""
+        if host.trap.demoted and not host.trap.is_apart:
+            host.trap.cost += CALM_COST
+            self.cost += CALM_COST
+
+    def vouch(self, host: Host, section: Section | None) -> None:
+        """A person wants a unit, whatever it looks like."""
+        if (section or host).trap.demoted:
+            self.release(host, section)
+        (section or host).trap.reason = Reason.VOUCHED
+
+    def release(self, host: Host, section: Section | None) -> None:
+        """Set a demoted unit free."""
+        unit = section or host
+        trap = unit.trap
+        trap.demoted, trap.reason = False, Reason.NONE
+        self.cost -= trap.cost
+        self.demoted.pop(unit.key, None)
+
+    # Probes
+
+    def comes_last(self, host: Host, section: Section | None) -> bool:
+        """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is; or if it
+        is a small section of a demoted host that does not grow: then it is fetched, after all else.
+        """
+        unit = section or host
+        if section is not None and host.trap.demoted:
+            return not host.trap.is_apart and self._is_sound(host, section)
+        if unit.trap.reason != Reason.WORTHLESS or unit.trap.novelty > self.options.high:
+            return False
+        most = unit.trap.novelty < CALM and 2 * unit.known > self.known
+        return most or unit.queued <= max(self.first_probes, self.good)
+
+    def _is_sound(self, host: Host, section: Section) -> bool:
+        if section.trap.demoted or section.trap.novelty > self.options.low:
+            return False
+        return section.queued <= max(self.first_probes, self.good)
+
+    @property
+    def first_probes(self) -> int:
+        """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
+        return min(self.options.first_probes, LEAST_PROBES + self.fetches // PROBES_DIVISOR)
+
+    def pack(self) -> bytes:
+        return JUDGE_STATE.pack(self.good, self.cost)
+
+    def unpack(self, data: bytes) -> None:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            self.good, self.cost = JUDGE_STATE.unpack(data)
+        except struct.error as error:
+            raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
+
+
+def _waits(host: Host, section: Section | None) -> int:
+    """URLs that wait in a unit, and are held back with it."""
+    parts = host.requisites if section is None and host.trap.is_full else None
+    return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
+
+
+def _size_of(host: Host) -> float:
+    """How large a host is without what is held back of it: what waits counts more."""
+    free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
+    return sum(map(_size, free))
+
+
+def _size(section: Section) -> float:
+    return section.known + WAITING * section.queued
+
+
+def _is_brought(host: Host, section: Section) -> bool:
+    """Whether nobody but traps brings any of a section's URLs."""
+    key = section.key[-KEY_BYTES:]
+    feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
+    return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known
