@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import exp
 from typing import Final, NamedTuple
@@ -51,6 +51,8 @@ NO_STORE: Final = "no_page_store"
 """The reason with which a crawl ends that has nothing to compare its pages with."""
 _PLACES: Final = 998
 """Priorities between that of sitemaps and that of links."""
+_AT_ONCE: Final = 100
+"""URLs that are queued in one go, in about 20 ms: of so many the likeliest to have changed is certainly first."""
 _UNKNOWN: Final = 0.5
 """Probability that a page with one known version has changed."""
 
@@ -135,11 +137,22 @@ class Again(Participant):
         await self._pause()
 
     async def _scan(self) -> None:
-        async for key, record in askable(self._runtime, self._pause):
-            if self._is_due(key, record):
+        found: list[bytes] = []
+        async for key, _ in askable(self._runtime, self._pause):
+            found.append(key)
+            if len(found) == _AT_ONCE:
+                self._ask(found)
+                found.clear()
+        self._ask(found)
+
+    def _ask(self, found: Iterable[bytes]) -> None:
+        """Queue those of `found` that are due, in one go: the first of them is fetched when all have their places."""
+        for key in found:
+            record = self._runtime.frontier.urls.get(key)
+            if record is not None and self._is_due(key, record):
                 chance = _chance(self._store.get(key), time.time())
                 self._runtime.frontier.again(key, priority=self._priority(chance))
-                wake(self._crawler)
+        wake(self._crawler)
 
     def _is_due(self, key: bytes, record: UrlRecord) -> bool:
         assert self.round is not None
