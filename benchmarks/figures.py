@@ -16,13 +16,13 @@ _PLACES: Final = {FOREIGN: "domain"}
 
 def update(document: Path, outcomes: Iterable[Outcome]) -> int:
     """Rewrite the rows of these webs, and no other; returns how many there are."""
-    known = {_label(outcome.web): outcome for outcome in outcomes}
+    known = {_label(outcome): outcome for outcome in outcomes}
     lines, name, found = document.read_text().split("\n"), "", 0
     for number, line in enumerate(lines):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if not line.startswith("|") or len(cells) != _CELLS:
             continue
-        name = cells[0].lower() or name
+        name = cells[0].lower().partition(" (")[0] or name
         outcome = known.get((name, cells[1])) or known.get((name, ""))
         if outcome is not None:
             lines[number] = f"| {' | '.join([*cells[:2], *cells_of(outcome)])} |".replace("|  |", "| |")
@@ -31,12 +31,12 @@ def update(document: Path, outcomes: Iterable[Outcome]) -> int:
     return found
 
 
-def _label(web: str) -> tuple[str, str]:
-    """How a table calls it: a name, and a place where it has one."""
-    kind, _, rest = web.rpartition(":")
+def _label(outcome: Outcome) -> tuple[str, str]:
+    """How a table calls its web: a name, and a place where it has one; of a recorded site, its size."""
+    kind, _, rest = outcome.web.rpartition(":")
     name, _, place = rest.partition("@")
     if not kind:
-        return name.partition("-")[0], ""
+        return name.partition("-")[0], f"{outcome.contents:,}"
     return name, "alone" if kind == "large" and not place else _PLACES.get(place, place)
 
 
