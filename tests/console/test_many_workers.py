@@ -110,7 +110,7 @@ class TestWhole:
     def test_one_more_round(self, crawl: tuple[Path, str], web: Web) -> None:
         """It is refused, for the whole and for what one worker has, which stays as it is."""
         place, _ = crawl
-        whole = command("update", str(place))
+        whole = scrapy("update", str(place), settings=QUICK)
         assert whole.returncode == 1
         assert "is shared by workers: again=1 is for crawls of one process" in whole.stderr
         alone = scrapy("update", str(place / "worker-1"), settings=QUICK)
