@@ -195,6 +195,6 @@ def test_a_crawl_without_processes_stops_and_can_be_resumed(tmp_path: Path) -> N
         words = ("crawl", "single", "-a", f"seeds={web.root}", "-a", "order=bfs")
         code, log = run(*words, settings=settings)
     assert code == 1, log
-    assert "The crawl stopped: no process could be started that reads pages" in log
+    assert "The crawl stopped: no process that reads pages could be started" in log
     states = {url.removeprefix(web.root): state for url, state in states_of(tmp_path).items()}
     assert states == {"/": UrlState.FETCHED, "/segfault": UrlState.FETCHED, "/kept": UrlState.QUEUED}

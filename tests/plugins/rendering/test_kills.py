@@ -176,7 +176,9 @@ def test_a_browser_that_is_killed_again_and_again(tmp_path: Path) -> None:
         for path in GRAPH.keys() - {"/3"}:
             assert found["page", f"{web.root}{path}"] == found["rendered", f"urn:rendered:{web.root}{path}"] == 1
         assert stats_of(said)["rendering/given_up"] == 1
-        assert "unrendered               1  pages that could not be, and were taken as they came: links" in said
+        assert (
+            "unrendered               1  pages that could not be rendered, and were taken as they came: links" in said
+        )
         web.kills.clear()
         again = web.run(job, log)
         assert "rendered                   1  pages" in again
