@@ -32,7 +32,7 @@ def first_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_a_maze(tmp_path: Path) -> None:
     """The good pages are in, the rest is held back: nothing says "finished", and what is listed is as much."""
     with LocalWeb(with_maze) as web:
-        done = crawl(web.root, tmp_path / "job", **TOLD)
+        done = crawl(web.root, tmp_path / "job", **TOLD, SITECRAWL_EXIT_CODES=True)
         assert {f"/good/{n}" for n in range(GOOD)} <= set(web.paths())
     assert reason_of(done) == "held_back"
     stats = stats_of(done.stderr)

@@ -261,6 +261,7 @@ def visit(jobdir: Path, start: str, good: list[str], bad: dict[str, str], budget
         SITECRAWL_FAILURE_DELAY=0.1,
         SITECRAWL_ALLOW_PRIVATE=True,  # the start page names the others
         SITECRAWL_MAX_PAGES=budget,
+        SITECRAWL_EXIT_CODES=True,
     )
     return Lab(good, bad, done, jobdir)
 
