@@ -9,6 +9,7 @@ person recognises the URLs:
     /viewtopic.php?f=2&t=17   →  /viewtopic.php?f&t
     /2024/05/12/some-title    →  /#/*/*/*
     /docs/api/client.html     →  /docs/*/*.html
+    /issues/17.pdf            →  /issues/*.pdf
     /blog/title?replyto=17    →  /blog/*?replyto
     /shop/list.jsp;sid=r3fa9  →  /shop/list.jsp?;sid
 
@@ -31,6 +32,8 @@ MAX_SEGMENTS: Final = 4
 """Segments that are counted; a deeper path has the shape of one of so many."""
 MAX_KEYS: Final = 6
 """Query keys that are told apart, in their alphabetical order."""
+MAX_ENDING: Final = 5
+"""Characters of a file's ending; what stands behind a dot and is longer is part of a name."""
 _MAX_TOKEN = 40
 
 _DIGIT = expression(r"[0-9]")
@@ -84,8 +87,9 @@ def _tail(segment: str, *, has_keys: bool) -> str:
         return _kind(segment)
     if ":" in segment:
         return _kind(segment.partition(":")[0]) + ":"
-    name = _kind(segment)
-    return "." + name.rpartition(".")[2] if "." in name else ""
+    name, _, ending = segment.rpartition(".")
+    is_ending = name and ending.isalnum() and not ending.isdigit() and len(ending) <= MAX_ENDING
+    return f".{ending}" if is_ending else ""
 
 
 @lru_cache(maxsize=1 << 14)

@@ -7,7 +7,7 @@ from database_files import database_at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.frontier.urls.tables import MAX_KEY_SETS, MAX_SECTIONS, HostTable
+from sitecrawl.frontier.urls.tables import MAX_COARSE, MAX_KEY_SETS, MAX_SECTIONS, HostTable
 from sitecrawl.urls.shape import MAX_KEYS, MAX_SEGMENTS, fold, shape_of
 
 PATHS = st.text("/abc019.:-_?&=%~", max_size=60)
@@ -24,6 +24,13 @@ def shape(path: str) -> str:
         ("/viewtopic.php?f=2&t=17", "/viewtopic.php?f&t"),
         ("/2024/05/12/some-title", "/#/*/*/*"),
         ("/docs/api/client.html", "/docs/*/*.html"),
+        ("/issues/17", "/issues/*"),
+        ("/issues/17.pdf", "/issues/*.pdf"),
+        ("/songs/17.mp3", "/songs/*.mp3"),
+        (f"/news/{'word-' * 10}.html", "/news/*.html"),
+        ("/docs/v1.2", "/docs/*"),
+        ("/people/.hidden", "/people/*"),
+        ("/wiki/St._Louis_(city)", "/wiki/*"),
         ("/", "/"),
         ("/?page=2", "/?page"),
         ("/a", "/*"),
@@ -114,12 +121,12 @@ def word(number: int) -> str:
     return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
-MOST = MAX_SECTIONS + 2 * (MAX_SEGMENTS + 1)
-"""Shapes of a host's own, and one folded wholly for each number of segments, with a query and without."""
+MOST = MAX_SECTIONS + MAX_COARSE + 2 * (MAX_SEGMENTS + 1)
+"""Shapes of a host's own, of paths with any query, and one for each number of segments, with a query and without."""
 
 
 def test_a_host_that_makes_up_shapes(table):
-    """Of a hundred thousand shapes a host keeps a hundred at most, and each URL has its section."""
+    """Of a hundred thousand shapes a host keeps about a hundred at most, and each URL has its section."""
     host = table.named("a.example")
     for number in range(100_000):
         deep = "/x" * (number % 7)
@@ -135,6 +142,17 @@ def test_a_script_that_makes_up_keys(table):
     assert len(host.sections) == MAX_KEY_SETS + 1
     table.section(host, "http://a.example/other/page")
     assert len(host.sections) == MAX_KEY_SETS + 2
+
+
+def test_a_path_of_its_own(table):
+    """When a host has all of its shapes, a script's further sets of keys are not joined with those of others."""
+    host = table.named("a.example")
+    for number in range(MAX_SECTIONS):
+        table.section(host, f"http://a.example/{word(number)}/x")
+    one = table.section(host, "http://a.example/index.php?title=a&from=b")
+    assert one.shape == "/index.php?*"
+    assert table.section(host, "http://a.example/index.php?days=3") is one
+    assert table.section(host, "http://a.example/index.php") is not one
 
 
 def test_a_section_is_found_again(table):

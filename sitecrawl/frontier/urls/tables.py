@@ -30,6 +30,8 @@ MAX_SECTIONS: Final = 64
 """Shapes of one host that are told apart."""
 MAX_KEY_SETS: Final = 32
 """Sets of query keys of one path shape that are told apart."""
+MAX_COARSE: Final = 32
+"""Paths that have a section of their own for all further sets of keys, once `MAX_SECTIONS` are told apart."""
 RECORDS_KEPT: Final = 8_192
 """Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each. A checkpoint is about as many."""
 HOST_KEYS_KEPT: Final = 4_096
@@ -258,19 +260,20 @@ class HostTable:
         """The section of `host` that `url` belongs to, made if it is not known.
 
         A host has at most `MAX_SECTIONS` of its own, and `MAX_KEY_SETS` that differ in the query alone: URLs of
-        further shapes share coarser ones.
+        further shapes share coarser ones, first those of one path, and when there are `MAX_COARSE`, all.
         """
         shape = shape_of(url)
-        key = section_key(shape)
-        section = host.sections.get(key)
-        if section is None and len(host.sections) >= MAX_SECTIONS:
-            shape = fold(shape, wholly=True)
-        elif section is None and shape.keys and self._siblings(host, shape) >= MAX_KEY_SETS:
+        if (section := host.sections.get(section_key(shape))) is not None:
+            return section
+        if len(host.sections) >= MAX_SECTIONS:
+            of_path = fold(shape, wholly=False)
+            is_known = section_key(of_path) in host.sections
+            fits = is_known or len(host.sections) < MAX_SECTIONS + MAX_COARSE
+            shape = of_path if shape.keys and fits else fold(shape, wholly=True)
+        elif shape.keys and self._siblings(host, shape) >= MAX_KEY_SETS:
             shape = fold(shape, wholly=False)
-        if section is None:
-            key = section_key(shape)
-            section = host.sections.get(key)
-        if section is None:
+        key = section_key(shape)
+        if (section := host.sections.get(key)) is None:
             section = self._new_section(host, key, str(shape))
             weigh(section, host.kin)
         return section
