@@ -11,7 +11,7 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, digest, url
 
-from sitecrawl.frontier.dispatch.portfolio import SHARE, Portfolio
+from sitecrawl.frontier.dispatch.portfolio import SHARE, By, Portfolio
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason
@@ -96,6 +96,27 @@ def test_credit_alone_is_never_far_ahead(seed: int) -> None:
         missing = Counter(sorted(classes, reverse=True)[: len(taken) // SHARE]) - Counter(taken)
         assert missing.total() <= 1
     assert len(taken) >= 240
+
+
+def test_fetches_that_no_order_picked_count() -> None:
+    """Of probes, tests of rules and redirects, too, credit alone has its share."""
+    host = Host(bytes(8), "a.example")
+    portfolio = Portfolio(Aopic(), NoLevels(), NoUrls(), in_flight=())  # type: ignore[arg-type]
+    for number in range(2):
+        key = bytes(11) + bytes([number])
+        section = host.sections[key[8:]] = Section(key, f"/{number}", DiskQueue(None, key, empty=True))  # type: ignore[arg-type]
+        section.worth = 0.9**number
+        for _ in range(50):
+            section.queue.push(Aopic().rank(Facts(1, 1, credit=2 ** (10 * number))) + bytes(16))
+        section.queued = 50
+    host.queued, host.fetched = 100, 40
+    picked: list[By] = []
+    while len(picked) < 12 and (pick := portfolio.next_of(host)) is not None:
+        pick.section.queue.take(pick.entry)
+        portfolio.taken(host, pick)
+        picked.append(pick.by)
+    assert picked[: 40 // SHARE] == [By.CREDIT] * (40 // SHARE)
+    assert picked[40 // SHARE] is not By.CREDIT
 
 
 class NoLevels:

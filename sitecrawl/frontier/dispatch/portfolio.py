@@ -9,7 +9,7 @@ No order is the best on every site, and none knows beforehand which it is. So on
   known of it. What a site is about it links to again and again; what it derives from that, such as forms, versions
   and filters, it links to once.
 
-What is guaranteed, for each host, when n of its URLs have been taken in turn:
+What is guaranteed, for each host, when n of its URLs have been fetched, for whatever reason:
 
 - Of what *breadth first* would take, in its own order, n / `SHARE` are done. Pages that other orders have fetched
   count, so it picks only what these have left out: about one in ten.
@@ -86,9 +86,10 @@ class Portfolio:
 
     def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
         """What the order picks whose turn it is."""
-        if SHARE * host.passed < host.picks and (first := self._first_found(host)) is not None:
+        fetches = max(host.picks, host.fetched)  # probes, tests of rules and redirects are no picks
+        if SHARE * host.passed < fetches and (first := self._first_found(host, fetches)) is not None:
             return Pick(*first, By.BREADTH)
-        if SHARE * host.rich < host.picks and (richest := self._richest(host, waiting)) is not None:
+        if SHARE * host.rich < fetches and (richest := self._richest(host, waiting, fetches)) is not None:
             return Pick(*richest, By.CREDIT)
         if host.judged % 2:
             return Pick(*next_section(host, waiting), By.WORTH)
@@ -107,12 +108,14 @@ class Portfolio:
             host.ahead[class_of(pick.entry)] += 1
         host.judged += pick.by in {By.WORTH, By.LINKS}
 
-    def _richest(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section] | None:
+    def _richest(
+        self, host: Host, waiting: Sequence[tuple[bytes, Section]], fetches: int
+    ) -> tuple[bytes, Section] | None:
         """What credit alone would take, if it is behind; what others have taken before it is passed over."""
         traps = [one for one in host.waiting_traps() if one[0].startswith(LINK_LEVEL)]
         richest = min([*waiting, *traps], key=itemgetter(0))
         its_class = class_of(richest[0])
-        while SHARE * host.rich < host.picks:
+        while SHARE * host.rich < fetches:
             best = max(host.ahead, default=-1)
             if best < its_class:
                 return richest
@@ -122,9 +125,9 @@ class Portfolio:
             host.rich += 1
         return None
 
-    def _first_found(self, host: Host) -> tuple[bytes, Section] | None:
+    def _first_found(self, host: Host, fetches: int) -> tuple[bytes, Section] | None:
         """What breadth first would take, if it is behind; what is done is passed over."""
-        while SHARE * host.passed < host.picks and (key := self._levels.next(host)) is not None:
+        while SHARE * host.passed < fetches and (key := self._levels.next(host)) is not None:
             record = None if key in self._in_flight else self._urls.get(key)
             if record is not None and record.state == UrlState.QUEUED and record.host == host.key:
                 section = host.sections[record.section]
