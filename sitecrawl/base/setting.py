@@ -17,6 +17,8 @@ NO_LIMIT: Final = 1 << 62
 _READERS: Final = {bool: "getbool", int: "getint", float: "getfloat", list: "getlist", dict: "getdict"}
 _NUMBERS: Final = {int: "a whole number", float: "a number"}
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", str: "string"}
+_KINDS: Final = frozenset({"yes or no", "name", "text", "list", "mapping", "key", "port"})
+"""Units that the default or the line on the setting says already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +85,8 @@ class Setting(Generic[T]):
         """Its row of a table in docs/settings.md."""
         is_large = isinstance(self.default, int | float) and self.default > 10_000
         default = f"{self.default:_}" if is_large else repr(self.default).replace("'", '"')
-        return f"| `{self.name}` | `{default}` | {self.unit} | {self.what} |"
+        unit = "" if self.unit in _KINDS else f" {self.unit}"
+        return f"| `{self.name}` | `{default}`{unit} | {self.what} |"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
