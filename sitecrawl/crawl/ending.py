@@ -132,7 +132,7 @@ def _by_itself(left: Left) -> str:
     if not parts:
         return f"finished: nothing is left to fetch{depth}{note}"
     number = left.held.urls.total() + left.silent + left.failed
-    return f"ended with all but {_urls(number, 'known ')} fetched{depth}: {', '.join(parts)}{note}"
+    return f"ended with {_urls(number, 'known ')} not fetched{depth}: {', '.join(parts)}{note}"
 
 
 def _left_out(left: Left) -> Iterator[str]:
