@@ -23,7 +23,7 @@ _KINDS: Final = frozenset({"yes or no", "name", "text", "list", "mapping", "key"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting(Generic[T]):
-    """One setting. The type of its default is what its values are read as."""
+    """One setting. Values are read as the type of its default."""
 
     name: str
     default: T
@@ -32,23 +32,23 @@ class Setting(Generic[T]):
     what: str
     """What it does, in one line of Markdown: its cell in docs/settings.md, with links from there."""
     choices: tuple[str, ...] = ()
-    """All that a name may be."""
+    """Allowed values of a name."""
     least: float = 0
     most: float = math.inf
     is_secret: bool = False
 
     def read(self, settings: Any) -> T:
-        """Its value among Scrapy's `settings`, also in a project without the add-on."""
+        """Value in Scrapy's `settings`; the default in a project without the add-on."""
         value: T = getattr(settings, _READERS.get(type(self.default), "get"))(self.name, self.default)
         return value
 
     def check(self, settings: Any) -> None:
-        """Raises `OptionError` for a value of no use."""
+        """Raise `OptionError` for an invalid value."""
         if wanted := self.fault(settings):
             raise OptionError(f"{self.name} is {settings.get(self.name)!r}, and has to be {wanted}")
 
     def fault(self, settings: Any) -> str:
-        """What the value has to be, in words; empty if it is."""
+        """What the value must be, in words; empty if it is valid."""
         if self.choices:
             return self._choice_fault(settings.get(self.name))
         kind = type(self.default)
@@ -75,7 +75,7 @@ class Setting(Generic[T]):
         return f"one of {words}{meant(str(value), self.choices)}"
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its values."""
+        """JSON Schema of its values."""
         if self.choices:
             return {"enum": list(self.choices), "default": self.default}
         least = {"minimum": self.least} if type(self.default) in _NUMBERS else {}
@@ -91,13 +91,13 @@ class Setting(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit(Setting[T]):
-    """A limit on what comes off the network. Two share a setting where Scrapy's counts for both."""
+    """A limit on what comes off the network. Two limits may share a setting of Scrapy's."""
 
     stat: str = ""
-    """Counts what went beyond it."""
+    """Statistic that counts what exceeded it."""
 
     def read_most(self, settings: Any) -> T | int:
-        """Its value, where 0 means that there is no limit."""
+        """Value in `settings`, with 0 as `NO_LIMIT`."""
         return self.read(settings) or NO_LIMIT
 
 
@@ -108,4 +108,4 @@ class FixedLimit(Generic[T]):
     value: T
     unit: str
     stat: str
-    """Counts what went beyond it."""
+    """Statistic that counts what exceeded it."""
