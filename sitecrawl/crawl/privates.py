@@ -208,7 +208,7 @@ def wake(crawler: Crawler) -> None:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the crawl is being stopped; if the engine cannot be asked, whether a user or sitecrawl has stopped it."""
+    """Whether the crawl is being stopped; if the engine cannot say so, whether a user or sitecrawl has stopped it."""
     if not has(Use.CLOSING):
         return crawler in _stopped or not crawler.crawling
     slot = _slot(crawler)
