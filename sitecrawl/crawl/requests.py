@@ -141,7 +141,7 @@ def of_its_own(request: Request, page: Request | None) -> Request:
 
 
 def without_credentials(request: Request) -> Request:
-    """Remove user and password from a redirect's URL: they are not kept, and Twisted takes them for part of a host."""
+    """Remove user and password from a redirect's URL: they are not kept, and Twisted takes them for a host."""
     if "@" not in request.url:
         return request
     try:

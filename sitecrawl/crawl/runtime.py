@@ -420,7 +420,7 @@ class Runtime:
         return fetch.request.replace(dont_filter=True)
 
     def rest(self, fetch: Fetch) -> Request:
-        """Make the request that, once scheduled, puts the fetch back until its host has rested from another request."""
+        """Make the request that, once scheduled, puts the fetch back until its host has rested."""
         fetch.give_back()
         return fetch.request.replace(dont_filter=True)
 
