@@ -38,7 +38,7 @@ so a word that changes, as the address does, turns about eight bits. Texts that 
 _NO_PAGES: Final = (".atom", ".gz", ".json", ".rss", ".txt", ".xml")
 """Endings of addresses at which a page of HTML means that nothing is there."""
 _WORDS_AROUND: Final = 2
-"""Most other text in a link that names a site map, as a multiple of the words' length."""
+"""Longest text of a link that names a site map, as a multiple of the words' length."""
 _MAX_ELEMENTS: Final = 20_000
 
 _LINE = expression(r"\s*+site-?map\s*+:\s*+(\S++)", re.IGNORECASE)
