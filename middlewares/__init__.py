@@ -1,4 +1,4 @@
-"""Scrapy middlewares: thin adapters over sitecrawl. Each is imported when it is named."""
+"""Scrapy middlewares: thin adapters over sitecrawl, each imported at first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Sees every request leave and every response arrive, nearest to the wire."""
+"""Capture every request and response nearest to the wire."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sitecrawl.extensions.download_errors import (
 from sitecrawl.page.items import Exchange, Headers
 
 BUSY = frozenset({429, 503})
-"""Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
+"""Statuses of overloaded hosts (RFC 6585 §4, RFC 9110 §15.6.4)."""
 _OF_HOSTS = (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -48,15 +48,15 @@ _OF_HOSTS = (
     LimitExceeded,
     ResponseDataLossError,
 )
-"""Failures for which a host is to blame: then this machine lacks nothing."""
+"""Failures that are the host's, so that this machine lacks nothing."""
 _STORED = ("http://", "https://", "ftp://")
-"""What goes into the page store: behind a file or a data URL there is no host."""
+"""Schemes that go into the page store; file and data URLs have no host."""
 _NOT_STORED = frozenset({"ftp_local_filename", LOGIN})
 
 
 class CaptureMiddleware:
-    """Downloader middleware, last before the downloader: keeps the exchange for the page store, tells the frontier
-    how long the download took and how it ended, and so frees the host for its next request.
+    """Downloader middleware, last before the downloader. Keeps the exchange for the page store and reports duration
+    and outcome to the frontier, which frees the host for its next request.
     """
 
     def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
@@ -64,7 +64,7 @@ class CaptureMiddleware:
         self._runtime = runtime
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, SentAt] = WeakKeyDictionary()
-        """When requests that are under way were sent."""
+        """Send times of requests under way."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
@@ -103,7 +103,7 @@ class CaptureMiddleware:
         return None
 
     def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: SentAt | None) -> None:
-        """The host has answered, and somebody here wants no more of it, and no page."""
+        """Handle a download that was stopped on our side after the host answered."""
         if fetch is not None and stop.response is not None:
             fetch.arrived(stop.response.status)
             seconds = started.seconds if started is not None else 0.0
@@ -158,19 +158,19 @@ class CaptureMiddleware:
 
 
 def is_decided(status: int) -> bool:
-    """Whether the status alone says if its host has failed: of other answers that hangs on what they bring."""
+    """Whether the status alone tells if the host has failed; otherwise the body decides."""
     return status in BUSY or 300 <= status < 400
 
 
 def _is_stored(request: Request) -> bool:
-    """Whether what came is to be stored: of a file that Scrapy's FTP handler was told to put elsewhere, only that; of
-    a login, which has the password, nothing.
+    """Whether to store the response. Not if Scrapy's FTP handler wrote it to a file, and not for a login, which has
+    the password.
     """
     return request.url.startswith(_STORED) and _NOT_STORED.isdisjoint(request.meta)
 
 
 def retry_after(headers: Sequence[tuple[bytes, bytes]], now: float) -> float:
-    """Seconds that a Retry-After header asks for (RFC 9110 §10.2.3), as a number or a date; 0 without one."""
+    """Seconds of a Retry-After header (RFC 9110 §10.2.3), a number or a date; 0 without one."""
     for name, value in headers:
         if name.lower() == b"retry-after":
             text = value.decode("latin-1").strip()

@@ -1,4 +1,4 @@
-"""Tells whoever waits for a page of a host that was given up."""
+"""Errors for requests to hosts that were given up."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sitecrawl.crawl.runtime import Runtime
 
 
 class HostGivenUp(IgnoreRequest):
-    """A host that has failed too often in a row to be asked again (SITECRAWL_MAX_HOST_FAILURES).
+    """A host that failed too often in a row (SITECRAWL_MAX_HOST_FAILURES).
 
-    An errback gets one that is also of the kind with which the host failed last, such as `CannotResolveHostError`.
+    An errback gets a subclass that is also of the kind of the host's last failure, such as `CannotResolveHostError`.
     """
 
 
@@ -33,7 +33,7 @@ def _made(kind: type[Exception]) -> type[HostGivenUp]:
 
 
 class GivenUpMiddleware:
-    """Downloader middleware, before all others: a request to a dead host goes to its errback, and nowhere else."""
+    """Downloader middleware, before all others: sends a request to a dead host to its errback."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

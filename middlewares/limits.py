@@ -1,4 +1,4 @@
-"""Limits on what a response may make the crawler do: unpack, and ask for what a spider makes of it."""
+"""Limits on unpacking responses, and on requests that spiders make of them."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from sitecrawl.urls.url import CRAWLED, parse
 logger = logging.getLogger(__name__)
 
 _FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
-"""What the `meta` of a request has that a page led to, or another request."""
+"""`Request.meta` keys of requests that come from a page or another request."""
 _TURN_SECONDS: Final = 0.01
-"""For which a body may be unpacked without a pause."""
+"""Seconds of unpacking between two turns of the event loop."""
 
 
 class TooLargeDecoded(LimitExceeded):
-    """A body that has more than DOWNLOAD_MAXSIZE bytes without its content coding, or too many codings to look."""
+    """A body of more than DOWNLOAD_MAXSIZE bytes without content codings, or with too many codings."""
 
 
 class Unread(LimitExceeded):
-    """An answer on which the process broke that was to decode it: nobody knows what it says."""
+    """An answer that broke the process that was to decode it."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
-    """Downloader middleware in the place of Scrapy's: a body that unpacks to too much is no page, and the crawl goes
-    on while a large one is unpacked.
+    """Downloader middleware that replaces Scrapy's decompression: a body that unpacks to too much fails, and the
+    event loop goes on while a large one is unpacked.
 
-    With `SITECRAWL_PARSE_PROCESSES` it has what came decoded and read in a process of its own.
+    With `SITECRAWL_PARSE_PROCESSES`, responses are decoded and read in other processes.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -106,7 +106,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         return TooLargeDecoded(reason)
 
     def _count_failed(self, request: Request, response: Response) -> None:
-        """Count it as Scrapy counts a download that has failed, and no more as an answer, as it was when it came."""
+        """Count it as a failed download in Scrapy's stats, and no longer as an answer."""
         stats, fetch = self._runtime.stats, self._runtime.fetch_of(request)
         stats.inc_value("downloader/exception_count")
         stats.inc_value(f"downloader/exception_type_count/{global_object_name(TooLargeDecoded)}")
@@ -115,7 +115,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
 
 
 async def _decoded(response: Response, most: int) -> Response:
-    """`response` without its codings; others have their turn every now and then. Raises as `checked` does."""
+    """`response` without its codings, yielding to the event loop now and then. Raises as `checked` does."""
     steps, since = decoding(response.body, _codings_of(response), most), perf_counter()
     while True:
         try:
@@ -138,8 +138,8 @@ def _unpacked(response: Response, decoded: Decoded) -> Response:
 
 
 class RequestsMiddleware(BaseSpiderMiddleware):
-    """Spider middleware: the hosts of a spider's first requests are seeds' hosts, as are those of requests that no
-    page led to; and a page of the web leads to no scheme but http, https and those that are crawled.
+    """Spider middleware: hosts of a spider's first requests, and of requests that no page led to, count as seeds'
+    hosts; pages lead only to http, https and crawled schemes.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -151,7 +151,7 @@ class RequestsMiddleware(BaseSpiderMiddleware):
         crawler.signals.connect(self._scheduled, signals.request_scheduled)
 
     def _scheduled(self, request: Request) -> None:
-        """A spider that takes its URLs from elsewhere when it is idle hands them to the engine itself."""
+        """Treat requests that a spider passes to the engine itself, as it may when idle, like first requests."""
         if request not in self._of_pages and not _FROM_OTHERS & request.meta.keys():
             self._name_seed(request)
 

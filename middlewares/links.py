@@ -1,4 +1,4 @@
-"""Hands the links of a page to the frontier, all in one batch."""
+"""Give the links of a page to the frontier in one batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         self._rereading = Rereading(crawler, self._follow_again)
 
     def process_spider_input(self, response: Response) -> None:
-        """A spider that makes no page of what it gets has one stored all the same: see `Fetch.own_page`."""
+        """Store pages of spiders that yield none: see `Fetch.own_page`."""
         fetch = self._runtime.fetch_of(response.request)
         if fetch is not None:
             fetch.given(partial(page_item, response, self._runtime))
@@ -74,7 +74,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         return links if admits is None else [link for link in links if admits(link)]
 
     def _follow_again(self, links: list[Link], parts: list[Link], capture: Capture) -> int:
-        """Of a stored page, or of a redirect, which is no further from the seeds than what it leads to."""
+        """Follow links of a stored page again, or of a redirect, which adds no depth."""
         links = self._admitted(links)
         if (score := getattr(self._spider, "score", None)) is not None:
             for link in links:

@@ -1,4 +1,4 @@
-"""A host that is down for a while loses no page."""
+"""Keep the pages of a host that is down for a while."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OutagesMiddleware:
 
 
 def put_back(runtime: Runtime, request: Request, priority_adjust: int) -> Request | None:
-    """The request that puts a page back as it was, while its host fails whatever it is asked for; else None."""
+    """Request that puts a page back unchanged, if its host fails for all pages; else None."""
     fetch = runtime.fetch_of(request)
     if fetch is None or request.meta.get("dont_retry") or not runtime.frontier.is_out(fetch.visit):
         return None

@@ -1,7 +1,7 @@
-"""What a spider yields, looked at once.
+"""One pass over what a spider yields.
 
-Scrapy puts every spider middleware's output through asynchronous generators of its own, three a middleware: with
-Scrapy's four and ours that was a tenth of a page's time, whatever came through.
+Scrapy passes the output through asynchronous generators, three for each spider middleware; with Scrapy's four and
+ours that took a tenth of a page's time.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     UrlLengthMiddleware,
     StartSpiderMiddleware,
 )
-"""From the spider to the engine, in the order of `SPIDER_MIDDLEWARES_BASE` and the add-on's.
-
-Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
-"""
+"""Joined middlewares from the spider to the engine, ordered as in `SPIDER_MIDDLEWARES_BASE` and the add-on's.
+Without `RefererMiddleware`, because Scrapy's `RedirectMiddleware` looks for it."""
 
 
 Process = Callable[[Any, Response | None], Any]
@@ -79,14 +77,16 @@ class OutputMiddleware:
                 pass  # it notes the depth of the response when it is run
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
-        """Of a callback that is no generator."""
+        """Handle an exception of a callback that is no generator."""
         if not isinstance(exception, StorageError):
             return None
         self._fail(exception)
         return ()
 
     async def _all_processed(self, outputs: AsyncIterable[Any], response: Response | None) -> AsyncIterator[Any]:
-        """Up to an error of a crawl's files: Scrapy would log it, and go on with a page whose links are lost."""
+        """Process all outputs, up to an error of the crawl's files, which Scrapy would log, losing the page's
+        links.
+        """
         try:
             async for output in outputs:
                 if (processed := self.process_one(output, response)) is not None:
@@ -103,7 +103,7 @@ class OutputMiddleware:
 
 
 def _looks_at_items(part: BaseSpiderMiddleware) -> bool:
-    """Most let every item through."""
+    """Whether `part` overrides the method for items; most do not."""
     return type(part).get_processed_item is not BaseSpiderMiddleware.get_processed_item
 
 

@@ -1,8 +1,8 @@
-"""Where a redirect leads, and whether it is followed.
+"""Redirects: their targets, and whether they are followed.
 
-A chain may come back to a URL that has given nothing but a redirect so far, where what would be sent there has
-changed: servers ask so whether a client keeps cookies. Where the crawl does not keep those of the host, it does from
-then on. A server that sets another cookie each time leads it back to a URL `MOST_RETURNS` times, and no more.
+A chain may return to a URL that has only redirected so far if the cookies to send have changed: servers test with
+this whether a client keeps cookies. If the crawl does not keep those of the host, it does from then on. A server
+that sets another cookie each time leads back to a URL `MOST_RETURNS` times at most.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ logger = logging.getLogger(__name__)
 
 MOST_RETURNS: Final = 3
 AMBIGUOUS: Final = "redirects/ambiguous"
-"""Counts redirects to two places at once, which are not followed, as no browser does."""
+"""Statistic: redirects to two places at once, which no browser follows either."""
 COOKIES_NEEDED: Final = "cookies/needed"
-"""Counts hosts whose cookies are kept because their redirects go in circles without them."""
+"""Statistic: hosts whose cookies are kept because their redirects go in circles without them."""
 
 
 class LoginWall(IgnoreRequest):
-    """A page that redirects to one that asks for a login."""
+    """A page that redirects to a login."""
 
 
 class RedirectsMiddleware(RedirectMiddleware):
-    """Downloader middleware in the place of Scrapy's: leads where a browser would go, and counts redirects that it
-    does not follow, because they are too many, bring too much together, or lead out of the web.
+    """Downloader middleware that replaces Scrapy's: follows redirects as a browser does, and counts those that it
+    does not follow because they are too many, too large together, or leave the web.
     """
 
     def __init__(self, settings: BaseSettings) -> None:
@@ -87,14 +87,14 @@ class RedirectsMiddleware(RedirectMiddleware):
             self._runtime.stats.inc_value(limits.SCHEMES.stat)
 
     def _check_login(self, request: Request, target: Url) -> None:
-        """One look at a page that asks for a login is enough."""
+        """Follow only one redirect to each login page."""
         refusals = self._runtime.refusals
         if refusals.leads_to_login(request.url, target.href):
             refusals.met(request.url, Refusal(Kind.LOGIN_WALL))
             raise LoginWall(f"{request.url} redirects to a page that asks for a login")
 
     def _count(self, request: Request, headers: Headers, size: int) -> None:
-        """What the request that Scrapy makes of this one is to know."""
+        """Store in `meta` what the redirected request needs."""
         size += request.meta.get(REDIRECTS_SIZE, 0) + sum(len(name) + len(value) for name, value in headers)
         if size < (request.meta.get("download_maxsize", self._max_size) or NO_LIMIT):
             request.meta[REDIRECTS_SIZE] = size
@@ -105,7 +105,7 @@ class RedirectsMiddleware(RedirectMiddleware):
     def _build_redirect_request(
         self, source_request: Request, response: Response, *, url: str, **kwargs: Any
     ) -> Request:
-        """With the very URL that `process_response` has found."""
+        """Build the redirected request with the URL found by `process_response`, unescaped."""
         made = super()._build_redirect_request(source_request, response, url=url, **kwargs)
         for condition in CONDITIONS:  # of what is stored of the other URL
             made.headers.pop(condition, None)
@@ -141,7 +141,7 @@ def _last(urls: list[str], url: str) -> int:
 
 
 def _to(target: Url, response: Response) -> Response:
-    """What Scrapy has to know of `response`, whose Location is `target`."""
+    """`response` with `target` as its Location, for Scrapy."""
     headers = response.headers.copy()
     headers["Location"] = target.href
     return Response(response.url, status=response.status, headers=headers)

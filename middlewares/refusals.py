@@ -1,4 +1,4 @@
-"""Looks whether an answer is a no: a challenge is no page, whatever its status, and its host rests."""
+"""Detect refusals: a challenge is no page, whatever its status, and its host rests."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ logger = logging.getLogger(__name__)
 
 
 class Challenge(IgnoreRequest):
-    """An answer that asks for a proof that a browser or a person is there, where a page was asked for."""
+    """An answer that asks for a proof of a browser or a person in place of the page."""
 
     def __init__(self, message: str, wait: float) -> None:
         super().__init__(message)
         self.wait = wait
-        """Seconds for which its host wants to be left alone, as far as it says so."""
+        """Seconds of the answer's Retry-After."""
 
 
 class RefusalsMiddleware:
-    """Downloader middleware, where a body is without its content codings, and before anything is retried.
+    """Downloader middleware after decoding, before all retries.
 
-    A challenge is a failure of its host, as a 503 is: the host rests, its page is asked for again as often as one
-    that fails, and nothing of it is stored, followed or compared.
+    A challenge is a failure of its host, as a 503 is: the host rests, its page is retried like a failed one, and
+    nothing of it is stored, followed or compared.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -76,11 +76,11 @@ class RefusalsMiddleware:
         raise Challenge(f"{request.url} answers with a challenge", wait)
 
     def _may_log_in(self, request: Request, found: Refusal) -> bool:
-        """Whether an account is asked for that the crawl has: what comes of that is told elsewhere."""
+        """Whether the crawl has a login for it, so that the login part reports the outcome."""
         return found.kind is Kind.LOGIN_WALL and self._runtime.access.login_of(host_of(request.url)) is not None
 
     def _again(self, request: Request, fetch: Fetch) -> Request | None:
-        """The request that asks once more; None when it has been asked for often enough."""
+        """A retry request; None when retries are used up."""
         fetch.failed(Challenge.__name__)  # and nothing of what came is kept
         if not self._retries or request.meta.get("dont_retry"):
             return None
@@ -93,7 +93,9 @@ class RefusalsMiddleware:
         )
 
     def _look_for_login(self, asked: str, response: Response) -> None:
-        """`asked` redirects to `response`: is that a login, to come back from? One that is linked to is a page."""
+        """Report a login wall if `asked` redirects to a login page that leads back. A login that is linked to is a
+        page.
+        """
         if response.status == 200 and returns_to(response.url, asked) and has_password(response.body):
             self._runtime.refusals.login_at(response.url)
             self._runtime.refusals.met(asked, Refusal(Kind.LOGIN_WALL))

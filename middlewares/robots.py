@@ -1,8 +1,8 @@
-"""robots.txt as RFC 9309 has it, with Crawl-delay.
+"""robots.txt by RFC 9309, with Crawl-delay.
 
-Scrapy's middleware takes any failure to fetch robots.txt for a permission. The RFC does not (§2.3.1): a client error
-means that all is allowed, but a server that fails or cannot be reached counts as one that forbids everything, for
-now. So a page of such a host goes back into the frontier, and the host rests a little longer each time.
+Scrapy's middleware takes any failure to fetch robots.txt for a permission. By the RFC (§2.3.1) a client error allows
+everything, but a server that fails or cannot be reached forbids everything for now. A page of such a host goes back
+into the frontier, and the host rests longer each time.
 """
 
 from __future__ import annotations
@@ -43,50 +43,50 @@ from sitecrawl.urls.url import Url, parse, target_of
 logger = logging.getLogger(__name__)
 
 LIFETIME = 24 * 3600.0
-"""Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
+"""Seconds until a robots.txt is fetched again (RFC 9309 §2.4)."""
 MAX_HOSTS = 10_000
 MAX_BYTES = 128 << 20
-"""Hosts whose rules are kept in memory, and the bytes of these; the longest unused is forgotten and fetched again."""
+"""Most hosts, and bytes of rules, kept in memory; the least recently used are forgotten and fetched again."""
 READ_AT_ONCE = 32 << 10
-"""Bytes of a robots.txt that take no noticeable time: a longer one is read in a thread."""
+"""Bytes of a robots.txt that are parsed on the event loop; longer ones in a thread."""
 
 EXCEPTED = "robotstxt/excepted"
-"""Counts requests for which no robots.txt counts, by a sheet."""
+"""Statistic: requests that a sheet exempts from robots.txt."""
 _OPEN = b""
 _PROXY = ("proxy", "_auth_proxy")
 _PROXY_HEADER = "Proxy-Authorization"
-"""By these Scrapy's `HttpProxyMiddleware` knows a request's proxy, and whose name and password it has sent there."""
+"""Header and `meta` key that Scrapy's `HttpProxyMiddleware` uses for a request's proxy."""
 
 
 class Unreachable(IgnoreRequest):
-    """A host whose robots.txt cannot be had: nothing may be fetched from it now."""
+    """A host whose robots.txt cannot be fetched, so that nothing may be fetched from it now."""
 
 
 @dataclass(slots=True)
 class _Rules:
     parser: RobotParser | None
-    """None if the host could not be asked."""
+    """None if robots.txt could not be fetched."""
     until: float
-    """When they are too old, in monotonic seconds."""
+    """When they expire, in monotonic seconds."""
     wait: float = 0.0
-    """Seconds for which a host that could not be asked wants to be left alone."""
+    """Seconds of the Retry-After of a failed answer."""
     want: Want | None = None
-    """What this machine lacked to ask it."""
+    """What this machine lacked to fetch it."""
     refused: PrivateAddress | None = None
-    """Why the host may not even be asked."""
+    """Why the host must not be asked at all."""
     error: str = ""
-    """The name of the error that stands for that."""
+    """Name of the matching error."""
     why: str = ""
-    """Why it could not be asked, in words."""
+    """Why it could not be fetched, in words."""
 
     @property
     def size(self) -> int:
-        """Bytes that they take, as far as their parser says."""
+        """Bytes of memory by the parser's own count."""
         return getattr(self.parser, "size", 0)
 
 
 class RobotsMiddleware:
-    """Downloader middleware in the place of Scrapy's `RobotsTxtMiddleware`; `ROBOTSTXT_OBEY` switches it."""
+    """Downloader middleware that replaces Scrapy's `RobotsTxtMiddleware`; switched by `ROBOTSTXT_OBEY`."""
 
     def __init__(
         self,
@@ -110,11 +110,11 @@ class RobotsMiddleware:
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
         self._bytes = 0
-        """Of all of them."""
+        """Bytes of all rules."""
         self._excepted: set[str] = set()
-        """Hosts of which was said that theirs is not obeyed everywhere."""
+        """Hosts already logged as exempt."""
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
-        """What comes of it; None where it is broken off."""
+        """Requests under way, by root; the result is None if broken off."""
         self._silences = Silences()
         self._rests = RobotsRests()
 
@@ -160,7 +160,7 @@ class RobotsMiddleware:
         return self._rested(fetch, is_new=is_new) if fetch is not None else None
 
     def _rested(self, fetch: Fetch, *, is_new: bool) -> Request | None:
-        """Back into the frontier with a page that has waited for robots.txt, if its host is to rest from that."""
+        """Put back a page that waited for robots.txt, if its host has to rest after that."""
         if is_new and self._rests.begin(fetch.visit.key):
             return self._runtime.rest(fetch)
         self._rests.end(fetch.visit.key)
@@ -171,8 +171,8 @@ class RobotsMiddleware:
         return self._runtime.terms.of(host).politeness.delay > 0 or bool(parser.crawl_delay(self._agent))
 
     async def allows(self, url: str, page: Request) -> bool:
-        """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell. Whoever
-        waits for that no longer cancels it.
+        """Whether `url` may be fetched for the `page` that needs it; not if nobody can tell. To stop waiting, cancel
+        it.
         """
         if page.meta.get("dont_obey_robotstxt"):
             return True
@@ -192,7 +192,7 @@ class RobotsMiddleware:
         return rules.parser is not None and rules.parser.allowed(url, self._agent)
 
     def _is_excepted(self, url: Url) -> bool:
-        """Whether a sheet has somebody's leave for it."""
+        """Whether a sheet exempts `url`."""
         leave = self._runtime.access.sheets.of(url.host).robots
         if leave is None or not leave.covers(target_of(url.href)):
             return False
@@ -205,7 +205,7 @@ class RobotsMiddleware:
         return True
 
     def _later(self, request: Request, fetch: Fetch | None, rules: _Rules) -> Request:
-        """Back into the frontier; it is the frontier that gives a host up that stays silent."""
+        """Put a page back into the frontier, which gives up hosts that stay silent."""
         self._stats.inc_value("robotstxt/unreachable")
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
@@ -215,7 +215,7 @@ class RobotsMiddleware:
         return request.replace(dont_filter=True)
 
     async def _rules_of(self, root: str, host: str, page: Request) -> _Rules:
-        """The rules for all URLs of scheme and host `root`, asked for once at a time, on the way of the `page`."""
+        """Rules for scheme and host `root`, fetched by one request at a time, as part of the `page`."""
         while (rules := self._known(root)) is None:
             if root not in self._asking:
                 return await self._ask(root, host, page)
@@ -225,7 +225,7 @@ class RobotsMiddleware:
         return rules
 
     def _known(self, root: str) -> _Rules | None:
-        """The rules that need not be asked for."""
+        """Rules that need no request; None without."""
         rules = self._rules.get(root)
         return rules if rules is not None and rules.until > time.monotonic() else None
 
@@ -243,7 +243,7 @@ class RobotsMiddleware:
             answer.set_result(rules)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """A robots.txt that is fetched as a URL of the crawl, for the sitemaps that it names, has rules, too."""
+        """Also take rules from a robots.txt that the crawl fetches as a URL, for its sitemaps."""
         if request.meta.get("dont_obey_robotstxt") and self._runtime.fetch_of(request) is not None:
             root = request.url.removesuffix("/robots.txt")
             if root in self._rules and response.url == request.url and _is_answer(response.status):
@@ -324,7 +324,7 @@ class RobotsMiddleware:
 
 
 def _send_along(request: Request, page: Request) -> None:
-    """Let `request` go through the proxy of `page`, if that has one of its own."""
+    """Let `request` use the proxy of `page`, if that has one of its own."""
     request.meta.update({key: page.meta[key] for key in _PROXY if key in page.meta})
     if (header := page.headers.get(_PROXY_HEADER)) is not None:
         request.headers[_PROXY_HEADER] = header
@@ -336,11 +336,11 @@ def _is_answer(status: int) -> bool:
 
 
 def _unreachable(why: str, wait: float = 0.0, error: str = "") -> _Rules:
-    """Silence, which is not remembered. What would keep anybody from any page is not the fault of a robots.txt."""
+    """Rules for a host that did not answer, not remembered. Wants of this machine are no fault of it."""
     is_of_host = OF_ERRORS.get(error) in OF_HOSTS
     return _Rules(None, 0.0, wait, error=error if is_of_host else Unreachable.__name__, why=why)
 
 
 def _why(error: Exception) -> str:
-    """In words; empty for what went wrong here, and says nothing of the host."""
+    """The failure in words; empty for local failures."""
     return "" if isinstance(error, SitecrawlError) else of_exception(type(error).__name__)

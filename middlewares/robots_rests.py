@@ -1,10 +1,10 @@
-"""Pages that go back into the frontier when the robots.txt on their way has come: their hosts rest from that first.
+"""Pages put back into the frontier after their robots.txt was fetched, because their hosts rest first.
 
-Where they stand they would take seats among the requests under way, which other hosts could use meanwhile: with 64
-seats and a delay of a minute, a crawl could begin with no more than 64 hosts a minute.
+In flight they would take seats that other hosts could use: with 64 seats and a delay of a minute, a crawl could
+start no more than 64 hosts a minute.
 
-A page goes back once. Where so many hosts take turns that its rules are forgotten when it comes again, robots.txt is
-asked for again, and the page waits for that in its seat: else it might never come.
+A page goes back once. If its rules are forgotten by the time it comes again, because many hosts take turns,
+robots.txt is fetched again and the page waits in its seat; else it might never be fetched.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from __future__ import annotations
 from typing import Final
 
 MAX_RESTING: Final = 100_000
-"""Pages that are known to have gone back. Of more, those of the longest ago may go back once more."""
+"""Most pages remembered; older ones may go back once more."""
 
 
 class RobotsRests:
-    """See the module. Pages by the keys of their visits."""
+    """See the module. Pages are known by the keys of their visits."""
 
     def __init__(self) -> None:
         self._resting: dict[bytes, None] = {}
 
     def begin(self, page: bytes) -> bool:
-        """Whether `page` is to go back, now that robots.txt has come."""
+        """Whether `page` goes back, now that robots.txt was fetched."""
         if page in self._resting:
             return False
         if len(self._resting) >= MAX_RESTING:
@@ -31,5 +31,5 @@ class RobotsRests:
         return True
 
     def end(self, page: bytes) -> None:
-        """It is on its way."""
+        """Forget `page`, which is being fetched."""
         self._resting.pop(page, None)

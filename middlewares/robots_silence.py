@@ -1,8 +1,7 @@
-"""Hosts that do not say what they allow, and of which parts of rendered pages are wanted.
+"""Hosts without a robots.txt answer that rendered pages want parts of.
 
-A page of such a host waits in the frontier, longer each time. Nothing of the kind holds back what pages ask for on
-other hosts: each page would ask for the robots.txt once more. So a host that was silent is not asked for a while,
-twice as long each time.
+A page of such a host waits in the frontier, longer each time. But each rendered page would request the robots.txt
+again. So a silent host is not asked for a while, twice as long each time.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Final
 from sitecrawl.base.pauses import Pause
 
 FIRST: Final = 120.0
-"""Seconds for which a host is not asked again."""
+"""First pause in seconds."""
 LONGEST: Final = 3600.0
 MAX_HOSTS: Final = 10_000
-"""That are remembered; the longest silent is forgotten first."""
+"""Most hosts remembered; the longest silent is forgotten first."""
 
 
 class Silences:
@@ -29,12 +28,12 @@ class Silences:
         self._known: OrderedDict[str, Pause] = OrderedDict()
 
     def __contains__(self, root: str) -> bool:
-        """Whether the host, scheme included, is not to be asked now."""
+        """Whether scheme and host `root` must not be asked now."""
         found = self._known.get(root)
         return found is not None and self._clock() < found.until
 
     def met(self, root: str) -> None:
-        """It was asked, and has not said what it allows."""
+        """Note that its robots.txt could not be fetched."""
         if root in self:
             return
         before = self._known.pop(root, None)
@@ -43,5 +42,5 @@ class Silences:
             self._known.popitem(last=False)
 
     def ended(self, root: str) -> None:
-        """It has said what it allows."""
+        """Note that its robots.txt was fetched."""
         self._known.pop(root, None)

@@ -1,4 +1,4 @@
-"""What a pipeline does when its store takes no more: the crawl stops, and resumes from the last checkpoint."""
+"""Stop the crawl when a pipeline's store fails; it resumes from the last checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sitecrawl.crawl.privates import stop
 
 
 def stop_on_storage_error(crawler: Crawler) -> None:
-    """Ends the crawl, with the reason `storage_error`, at the first item that a pipeline could not store."""
+    """End the crawl with the reason `storage_error` at the first item that a pipeline cannot store."""
 
     def item_error(failure: Failure) -> None:
         if isinstance(failure.value, StorageError):

@@ -29,16 +29,16 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     """
 
     lost = ""
-    """Why an item was lost, once one was."""
+    """Why an item was lost; None before."""
     pages_key = declared.REDIS_PAGES_KEY.default
-    """The list of pages, with `%(spider)s` in it as in that of items, which is `key`."""
+    """Key of the list of pages, with `%(spider)s` as in `key`, that of items."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
         super().__init__(server, serialize_func=serialize_func or serialize, **settings)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Raises `OptionError` for a key into which no spider's name can be put."""
+        """Raises `OptionError` for a key whose `%` format is invalid."""
         pipeline: Self = super().from_settings(settings)
         pipeline.pages_key = declared.REDIS_PAGES_KEY.read(settings)
         for name, key in (("REDIS_ITEMS_KEY", pipeline.key), ("SITECRAWL_REDIS_PAGES_KEY", pipeline.pages_key)):
@@ -49,7 +49,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
         return pipeline
 
     def item_key(self, item: Any, spider: Spider) -> str:
-        """Where an item goes."""
+        """Key of the list for `item`."""
         key: str = self.pages_key if isinstance(item, PageItem) else self.key
         return key % {"spider": spider.name}
 
@@ -74,11 +74,11 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
         self.server.rpush(self.item_key(item, spider), self.serialize(item))
 
     def prepare(self, batch: Batch) -> None:
-        """Nothing is held back here; but no checkpoint may pass over an item that was lost."""
+        """Fail the checkpoint if an item was lost; nothing is buffered."""
         if self.lost:
             raise StorageError(self.lost)
 
 
 def serialize(item: Any) -> str:
-    """The JSON of an item, as scrapy-redis makes it; of a page, as docs/page-store.md describes it."""
+    """JSON of an item as in scrapy-redis; of a page as in docs/page-store.md."""
     return page_json(item) if isinstance(item, PageItem) else default_serialize(item)

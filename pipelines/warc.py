@@ -9,7 +9,7 @@ from sitecrawl.page.items import Exchange, PageItem
 
 
 class Store(Protocol):
-    """Where the exchanges go: a `WarcStore`, or the runtime, which puts a page there when its fetch is over."""
+    """Where exchanges go: a `WarcStore`, or the runtime, which stores a page when its fetch is over."""
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
 

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, and the limits on what comes off the network."""
+"""Errors, settings, limits and helpers that every room uses."""

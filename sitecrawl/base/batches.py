@@ -1,4 +1,4 @@
-"""Rows some at a time: to look up many in one go takes little longer than to look up one."""
+"""Rows in batches: looking up many in one call takes little longer than looking up one."""
 
 from __future__ import annotations
 

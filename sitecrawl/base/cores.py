@@ -10,16 +10,16 @@ _ROOT = Path("/")
 
 
 def usable_cores(root: Path = _ROOT) -> int:
-    """Those of the processor affinity, or as many as the limits of the control groups are worth, rounded down; at
-    least 1. `root` is where `proc` and `sys` are.
+    """Number of cores by processor affinity and control groups' limits, whichever is less, rounded down; at least 1.
+    `root` is the folder of `proc` and `sys`.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min([float(cores), *_limits(root)])))
 
 
 def _limits(root: Path) -> Iterator[float]:
-    """In cores, of all groups that this process is in (man 7 cgroups: cpu.max of the second version, cpu.cfs_* of the
-    first). In a container the group's path may be the host's, and then only the topmost is to be seen.
+    """Yield the limit, in cores, of each control group of this process (man 7 cgroups: cpu.max of version 2,
+    cpu.cfs_* of version 1). In a container the path may be the host's; then only the topmost group is visible.
     """
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)

@@ -155,7 +155,7 @@ SETTINGS: Final[dict[str, Setting[Any]]] = {
     for setting in [*globals().values(), *reversed(limits.LIMITS)]  # of two with a name the first
     if isinstance(setting, Setting) and setting.name.startswith("SITECRAWL_")
 }
-"""Ours by name, with the limits; and those of plug-ins, when `declare` has them."""
+"""Our settings by name, limits included; also plug-ins' settings after `declare`."""
 
 
 def declare(*settings: Setting[Any]) -> None:
@@ -181,4 +181,4 @@ RETIRED: Final = {
         "docs/limits.md has the value",
     ),
 }  # fmt: skip
-"""What was a setting once, and what is instead."""
+"""Removed settings, and what to use instead."""

@@ -1,8 +1,8 @@
-"""How many files and connections this process may have open at once, and what of that each part of it may take.
+"""How many files and connections this process may have open at once, and how they are shared out.
 
-The kernel refuses what goes beyond RLIMIT_NOFILE: a connection that cannot be made, and a file of the crawl that
-cannot be opened, which ends it. So the connections leave room for the files: of few
-descriptors the database has a quarter, the rest of the files a half, and the connections what is left.
+The kernel refuses what exceeds RLIMIT_NOFILE. A refused connection is one failed download; a refused file of the
+crawl ends it. So connections leave room for files: if descriptors are few, the database gets a quarter, other files a
+half, and connections the rest.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 from sitecrawl.base.errors import OptionError
 
 _OF_USE: Final = 65_536
-"""More descriptors than a crawl can use; beyond it the limit stays as it is."""
+"""More descriptors than a crawl can use; a higher limit is left as it is."""
 LEAST: Final = 64
-"""A crawl that is only begun has half of them open."""
+"""Least number for a crawl; half of them are open right after the start."""
 _DATABASE: Final = 256
-"""Tables that RocksDB keeps open, at the most."""
+"""Most tables that RocksDB keeps open."""
 _OTHERS: Final = 64
 """Page store, logs, feeds, name look-ups, the dashboard and its readers, the event loop."""
 
 
 def limit() -> int:
-    """How many descriptors this process may have: the soft limit, which is raised towards the hard one before."""
+    """Raise the soft limit towards the hard one, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _OF_USE
@@ -34,7 +34,7 @@ def limit() -> int:
 
 
 def check() -> None:
-    """Raises `OptionError` where a crawl cannot even begin."""
+    """Raise `OptionError` if there are too few descriptors for a crawl."""
     if limit() < LEAST:
         raise OptionError(f"This process may have {limit()} files open, and a crawl needs {LEAST}: raise ulimit -n")
 
@@ -45,5 +45,5 @@ def for_database() -> int:
 
 
 def for_connections() -> int:
-    """How many connections there may be, those that are kept for the next request included."""
+    """Most connections at once, including idle ones kept for reuse."""
     return limit() - for_database() - min(_OTHERS, limit() // 2)

@@ -1,4 +1,4 @@
-"""Text and figures for people: nothing that a terminal obeys, sizes and times in words."""
+"""Text and figures for people: no control characters, sizes and times in words."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from sitecrawl.base.expressions import expression
 _CONTROL = expression("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _SPACE = expression(r"\s")
 _FORMULA = expression("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]")
-"""How what a spreadsheet takes for a formula begins (OWASP, CSV injection): the signs, also in full width."""
+"""First characters of what a spreadsheet takes for a formula (OWASP, CSV injection), also in full width."""
 
 
 def forgive(*streams: TextIO) -> None:
-    """Have `streams` write out what their encoding has not, such as that of a terminal under LANG=C, as an escape."""
+    """Let `streams` escape characters that their encoding lacks, as a terminal's under LANG=C."""
     for stream in streams:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def visible(text: str) -> str:
-    """`text` with control characters written out, so that no terminal acts on them."""
+    """`text` with control characters escaped, so that no terminal acts on them."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def one_line(text: str) -> str:
-    """`text` with all control characters written out, those that end a line or a column too."""
+    """`text` with all control characters escaped, including line ends and tabs."""
     return visible(text).replace("\t", r"\t").replace("\n", r"\n")
 
 
 def csv_cell(value: Any) -> Any:
-    """A value of a CSV: lists in JSON, text on one line. What would be a formula to a spreadsheet has an apostrophe
-    before it, by which a spreadsheet takes it for text.
+    """A value of a CSV file: lists as JSON, text on one line. What a spreadsheet would take for a formula gets an
+    apostrophe before it.
     """
     if isinstance(value, list):
         return json.dumps(value)
@@ -45,7 +45,7 @@ def csv_cell(value: Any) -> Any:
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """`text` for one line of a terminal: at most `limit` of its characters, and none that the terminal obeys."""
+    """At most `limit` characters of `text`, on one line and without control characters."""
     return visible(_SPACE.sub(" ", text[:limit]))
 
 
@@ -65,5 +65,5 @@ def duration(seconds: float) -> str:
 
 
 def without_query(url: str) -> str:
-    """A URL without what a site may have put a secret into that it was sent."""
+    """A URL without its query, in which a site may have put a secret."""
     return url.partition("#")[0].partition("?")[0]

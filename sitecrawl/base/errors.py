@@ -29,7 +29,7 @@ class FormatMismatch(StorageError):
 
 
 class NothingYet(StorageError):
-    """A crawl that has not come as far as its first entry."""
+    """A crawl without a first entry yet."""
 
 
 class EarlierCrawlMissing(StorageError):
@@ -41,14 +41,14 @@ class CrawlDirectoryInUse(StorageError):
 
 
 def meant(word: str, names: Collection[str]) -> str:
-    """The end of a message on a `word` that is none of `names`: the nearest of them, if one is near."""
+    """End of a message on an unknown `word`: the nearest of `names`, if one is near."""
     nearest = [name for name in names if word and name.startswith(word)] or _alike(word, names)
     return f": is {nearest[0]} meant?" if nearest else ""
 
 
 def _alike(word: str, names: Collection[str]) -> list[str]:
-    """The name that is most like `word`, if one is, or that begins or ends with something like it: many remember the
-    half of a long name. What all of them begin with says nothing.
+    """The name most like `word`, or one that begins or ends like it, because many remember only half of a long name.
+    A beginning that all names share is ignored.
     """
     head = f"{word.partition('_')[0]}_"
     start = len(head) if all(name.startswith(head) for name in names) else 0

@@ -1,6 +1,6 @@
-"""Regular expressions of the code, each compiled when it is first used.
+"""Regular expressions of the code, each compiled at its first use.
 
-To compile those of all modules is a twentieth of a crawl's start, and most are for what a small site does not have.
+Compiling those of all modules takes a twentieth of a crawl's start, and a small site needs few of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, AnyStr, cast
 
 
 class Later:
-    """Stands for a compiled expression, and keeps each of its methods that was asked for."""
+    """Compiles an expression when one of its methods is asked for, and caches these methods."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
         self._text, self._flags = text, flags

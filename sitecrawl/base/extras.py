@@ -1,4 +1,4 @@
-"""How what a crawl can do without, and is not installed, is installed."""
+"""How to install optional dependencies."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ DISTRIBUTION: Final = "scrapy-sitecrawl"
 
 
 def how_to_install(extra: str) -> str:
-    """The command, for messages. Where sitecrawl is installed, pip adds what the extra asks for and nothing else."""
+    """The command, for messages. If sitecrawl is installed already, pip adds only what the extra needs."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -1,4 +1,4 @@
-"""What is counted over all runs of a crawl, and kept in its database."""
+"""Counts over all runs of a crawl, kept in its database."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sitecrawl.base.packed import unpacked
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Whole numbers, each with a name: a subclass has them as fields, 0 at first."""
+    """Named whole numbers: the fields of a subclass, 0 at first."""
 
     prefix: ClassVar[str]
-    """What stands before their names in Scrapy's stats."""
+    """Prefix of their names in Scrapy's stats."""
 
     @classmethod
     def unpack(cls, data: bytes | None) -> Self:
-        """What `pack` made `data` of; a figure that is not there is 0, and so are all of what cannot be read: nothing
-        but what is shown depends on them.
+        """Figures from what `pack` made. Missing ones are 0, and so are all if `data` cannot be read: they are only
+        shown.
         """
         found = unpacked(data)
         counts = found if isinstance(found, dict) else {}
@@ -37,5 +37,5 @@ class Figures:
         return type(self)(**{name: n + theirs[name] for name, n in asdict(self).items()})
 
     def counts(self) -> dict[str, int]:
-        """By name."""
+        """Values by name."""
         return asdict(self)

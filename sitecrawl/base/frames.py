@@ -1,4 +1,4 @@
-"""Bytes in a Zstandard frame (RFC 8878) with a checksum, for what lies where nothing else checks it."""
+"""Bytes in a Zstandard frame (RFC 8878) with a checksum, for places that have none of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compress(data: bytes, level: int = QUICK) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Raises `ValueError` for what `compress` did not make."""
+    """Undo `compress`. Raises `ValueError` for anything else."""
     try:
         found: bytes = zstd.decompress(data)
     except zstd.ZstdError as error:

@@ -1,4 +1,4 @@
-"""What is kept in MessagePack and only shown: where it cannot be read, there is nothing, and the crawl goes on."""
+"""MessagePack values that are only shown: an unreadable one counts as missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Regular expressions that users write, in arguments, settings and files: all of them are compiled and run here.
+"""Regular expressions that users write, in arguments, settings and files, with a time limit.
 
-Python's own cannot be stopped: one that backtracks holds up the crawl for good, and every signal with it. Those of
-the library `regex` can, and whoever runs one says for how long.
+Python's `re` cannot be stopped: an expression that backtracks would block the crawl and every signal. The library
+`regex` takes a timeout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BadPattern(ValueError):
 
 
 def compiled(text: str) -> Pattern:
-    """Raises `BadPattern`."""
+    """Compile `text`. Raises `BadPattern`."""
     import regex  # noqa: PLC0415 - it takes long to import, and most crawls have no pattern
 
     try:
@@ -34,28 +34,28 @@ def compiled(text: str) -> Pattern:
 
 
 class MatchTime:
-    """Seconds for matches, 0 for no limit. A match that would take longer is stopped.
+    """Time budget for matches, in seconds; 0 for no limit. A match that would exceed it is stopped.
 
-    With `recovers` half of all time that goes by comes back, up to where it began: for matches that are part of no
-    page. Else they are all that there is.
+    With `recovers`, half of all time that passes is given back, up to the initial budget: for matches that belong to
+    no page.
     """
 
     def __init__(self, seconds: float = REGEX_TIME.default, *, recovers: bool = False) -> None:
         self.left = self._most = seconds or NO_LIMIT
         self.stopped = 0
-        """Matches that were stopped, or not begun for want of time."""
+        """Matches that were stopped, or not begun because no time was left."""
         self._share = _SHARE if recovers else 0.0
         self._since = 0.0
 
     def search(self, pattern: Pattern, text: str) -> bool | None:
-        """Whether `pattern` is in `text`; None where nobody knows, for it was stopped."""
+        """Whether `pattern` is in `text`; None if the match was stopped."""
         stopped = self.stopped
         with closing(self.find(pattern, text)) as found:
             is_there = next(found, None) is not None
         return None if self.stopped > stopped else is_there
 
     def find(self, pattern: Pattern, text: str) -> Generator[str, None, None]:
-        """What `pattern` finds in `text`, as long as there is time: its first group, or all that it matches."""
+        """Yield what `pattern` finds in `text` while time is left: the first group, or the whole match."""
         now = time.monotonic()
         self.left = min(self._most, self.left + self._share * (now - self._since))
         if self.left <= 0:

@@ -1,4 +1,4 @@
-"""Pauses that grow: whoever still fails when one is over gets one that is twice as long."""
+"""Pauses that double with each failure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ class Pause(NamedTuple):
 
     @classmethod
     def after(cls, before: Pause | None, now: float, *, first: float, longest: float) -> Pause:
-        """What begins now; `before` is the last one, if any."""
+        """The pause that begins `now`; `before` is the previous one, if any."""
         seconds = first if before is None else min(2 * before.seconds, longest)
         return cls(seconds, now + seconds)

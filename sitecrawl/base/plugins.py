@@ -1,6 +1,6 @@
-"""What can be taken away without a crawl missing it: how it says what it adds, and how it is found (docs/plugins.md).
+"""Plug-ins: how one declares what it adds, and how they are found (docs/plugins.md).
 
-Declarations are light: all that they name are dotted paths, which are imported when they are wanted.
+Declarations name everything by dotted path, which is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.setting import Setting
 
 GROUP: Final = "sitecrawl.plugins"
-"""The folder of those that come with sitecrawl, and the group of entry points of all others."""
+"""The folder of our own plug-ins, and the entry point group of all others."""
 
 
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
@@ -29,34 +29,31 @@ class Plugin:
 
     settings: Collection[Setting[Any]] = ()
     wanted_by: Collection[Setting[Any]] = ()
-    """Settings of which one has to say something before its components are imported; none: they always are."""
+    """Settings of which one must be set before components are imported; empty: always imported."""
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Scrapy's `EXTENSIONS`, `DOWNLOADER_MIDDLEWARES` and so on: dotted paths and their orders."""
+    """Dotted paths and orders by Scrapy's setting (`EXTENSIONS`, `DOWNLOADER_MIDDLEWARES`, ...)."""
     handlers: Mapping[str, str] = field(default_factory=dict)
-    """Schemes of URLs, and dotted paths of Scrapy's download handlers for them."""
+    """URL schemes and dotted paths of their download handlers."""
     commands: Mapping[str, str] = field(default_factory=dict)
-    """Names and dotted paths of their classes. An entry point of `scrapy.commands` has to name each, too."""
+    """Command names and dotted paths of their classes. Each also needs an entry point of `scrapy.commands`."""
     spiders: Collection[str] = ()
-    """Modules of spiders, which the project of sitecrawl itself has; others name them in `SPIDER_MODULES`."""
+    """Modules of spiders. Our own project has them; others name them in `SPIDER_MODULES`."""
     outputs: Mapping[Setting[Any], str] = field(default_factory=dict)
-    """Settings that name files, and dotted paths of functions: `to(target)` gives what writes one when the crawl has
-    ended, of the crawl's directory and its settings, and raises `OptionError` for a name of no use.
-    """
+    """Settings that name output files, and dotted paths of functions. `to(target)` returns what writes the file after
+    the crawl, given the crawl's directory and settings; it raises `OptionError` for a bad name."""
     elsewhere: str = ""
-    """Dotted path of a class for results that are named by a URL: `check(url, settings)` raises `OptionError`, and
-    `output(url, settings)` is a context that gives the name of the file to write.
-    """
+    """Dotted path of a class for outputs named by a URL: `check(url, settings)` raises `OptionError`, and
+    `output(url, settings)` is a context manager that gives the name of the file to write."""
     job_files: str = ""
     """Dotted path of the class that reads job files (`sitecrawl.spiders.job_file.JobFiles`)."""
     reading: str = ""
-    """Dotted path of a class in the place of `sitecrawl.crawl.reading.PageReading`, made of the settings and Scrapy's
-    statistics, where one of `wanted_by` says something.
-    """
+    """Dotted path of a class that replaces `sitecrawl.crawl.reading.PageReading` if one of `wanted_by` is set. It is
+    made with settings and Scrapy's stats."""
     needs: Collection[str] = ()
-    """Plug-ins without which this one does nothing."""
+    """Other plug-ins that this one needs."""
 
     def is_wanted(self, settings: Mapping[Any, Any]) -> bool:
-        """Whether its components are imported."""
+        """Whether its components are to be imported."""
         return not self.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in self.wanted_by)
 
 
@@ -66,14 +63,14 @@ def _entry_points() -> Any:
 
 
 def installed(group: str) -> EntryPoints:
-    """The entry points of a `group`. To look for those of all takes 20 ms, and is done once."""
+    """The entry points of `group`, cached: looking through all takes 20 ms."""
     chosen: EntryPoints = _entry_points().select(group=group)
     return chosen
 
 
 @cache
 def of_folder() -> Mapping[str, Plugin]:
-    """Those that come with sitecrawl, also where that is a zip file."""
+    """Our own plug-ins, also from a zip file."""
     folder = import_module(GROUP).__path__
     names = [module.name for module in pkgutil.iter_modules(folder) if module.ispkg]
     return {name: import_module(f"{GROUP}.{name}").PLUGIN for name in names}
@@ -81,7 +78,7 @@ def of_folder() -> Mapping[str, Plugin]:
 
 @cache
 def found() -> Mapping[str, Plugin]:
-    """All that are there, whether they are on or off. Raises `OptionError` for an entry point that names none."""
+    """All installed plug-ins, on or off. Raises `OptionError` for an entry point that is no plug-in."""
     plugins = {**of_folder(), **{entry.name: entry.load() for entry in installed(GROUP)}}
     for name, plugin in plugins.items():
         if not isinstance(plugin, Plugin):
@@ -90,12 +87,12 @@ def found() -> Mapping[str, Plugin]:
 
 
 def settings() -> dict[str, Setting[Any]]:
-    """Those of all that are there, by name."""
+    """Settings of all installed plug-ins, by name."""
     return {setting.name: setting for plugin in found().values() for setting in plugin.settings}
 
 
 def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:
-    """Those that are not `off`, and have all that they need. Raises `OptionError` for a name that none has."""
+    """Plug-ins that are not `off` and have all that they need. Raises `OptionError` for an unknown name."""
     plugins = found()
     for name in off:
         if name not in plugins:

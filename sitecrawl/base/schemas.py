@@ -1,7 +1,7 @@
-"""What is wrong with values by their JSON Schema (draft 2020-12), in words and with the place of each.
+"""Check values by JSON Schema (draft 2020-12), with messages in words and the place of each problem.
 
-A schema that is published and checks that are written beside it would soon differ. So the schema is all there is:
-what JSON Schema cannot say, such as that a text is a regular expression, is a `format` with a reader of ours.
+The published schema is the only description of valid values. What JSON Schema cannot express, such as that a text is
+a regular expression, is a `format` with a reader of ours.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 from sitecrawl.base.errors import meant
 
 Readers = Mapping[str, Callable[[str], object]]
-"""For each `format` what reads a text of it, and raises `ValueError` with a whole sentence for one that is none."""
+"""By `format`, a function that reads a text and raises `ValueError` with a whole sentence if it is invalid."""
 Place = tuple[str | int, ...]
-"""Keys and positions, from the outermost on."""
+"""Keys and positions, outermost first."""
 
 MOST_TOLD: Final = 20
-"""Problems that are told of one file or setting."""
+"""Most problems reported for one file or setting."""
 _LONGEST_SHOWN: Final = 60
 _KINDS: Final = {
     "array": "a list",
@@ -31,11 +31,11 @@ _KINDS: Final = {
     "string": "a text",
 }
 _AT_LEAST_ONE: Final = frozenset({"minItems", "minLength", "minProperties"})
-"""Of these our schemas ask for one."""
+"""Keywords for which our schemas only ask for one element."""
 
 
 class Problem(NamedTuple):
-    """What is wrong, and where."""
+    """A problem and its place."""
 
     place: Place
     message: str
@@ -50,7 +50,7 @@ def schema_in(package: str, name: str) -> dict[str, Any]:
 def problems(
     schema: Mapping[str, Any], value: object, readers: Readers, secret: Collection[str] = ()
 ) -> Iterator[Problem]:
-    """All that keeps `value` from being what `schema` says. Of what is below a key in `secret` no value is shown."""
+    """Yield all problems of `value` by `schema`. Values below a key in `secret` are not shown."""
     import jsonschema  # noqa: PLC0415 - 70 ms, which only those wait for who have something to check
 
     def is_number(_checker: object, one: object) -> bool:
@@ -104,7 +104,7 @@ def _hint(name: str, known: Collection[str]) -> str:
 
 
 def _name(place: Place) -> str:
-    """What stands at `place`, for a sentence: its key, or that of the list that it is in."""
+    """Name of what is at `place`, for a sentence: its key, or that of the list it is in."""
     return next((part for part in reversed(place) if isinstance(part, str)), "this")
 
 
@@ -135,7 +135,7 @@ def _shown(value: object) -> str:
 
 
 def _wanted(error: Any) -> str:
-    """What has to be there, in words."""
+    """What is expected, in words."""
     if error.validator == "format":
         return str(error.cause)
     worded = _WORDS.get(error.validator)

@@ -1,4 +1,4 @@
-"""Secrets in files that settings name after an `@`: a command line can be read by everybody."""
+"""Secrets in files, named by settings as `@FILE`: command lines are visible to everybody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sitecrawl.base.errors import OptionError
 
 
 def secret_in(file: str, what: str) -> str:
-    """The text in `file`, without space around it. Raises `OptionError`, which says that `what` is to be there."""
+    """Stripped text of `file`. Raises `OptionError`, which names `what` was expected there."""
     try:
         return Path(file).read_text().strip()
     except (OSError, ValueError) as error:
@@ -17,7 +17,7 @@ def secret_in(file: str, what: str) -> str:
 
 
 def some_secret_in(file: str, what: str) -> str:
-    """The same, of which there has to be some."""
+    """The same; also raises `OptionError` if it is empty."""
     text = secret_in(file, what)
     if not text:
         raise OptionError(f"{what} is to be read from the file {file!r}: it is empty")

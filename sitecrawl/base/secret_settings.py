@@ -1,7 +1,7 @@
-"""Which settings and arguments are secrets: as ours are declared, and told by their names elsewhere.
+"""Which settings and arguments are secrets: ours by declaration, others by their names.
 
-What they are set to is on no terminal, in no log, and on no command line that we begin. `@FILE`, the name of a file
-that has a secret, is none.
+Values of secrets are shown on no terminal, in no log, and on no command line that we start. `@FILE`, the name of a
+file with a secret, is not masked.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SECRETS: Final = frozenset(
         "REDIS_PARAMS",
     }
 )
-"""Those of others whose names do not say so."""
+"""Other projects' settings that are secrets, though their names do not show it."""
 NO_SECRETS: Final = frozenset({"REDIS_ITEMS_KEY", "REDIS_START_URLS_KEY"})
-"""Names of Redis keys."""
+"""Names that look like secrets but are keys of Redis."""
 MASK: Final = "(masked)"
 HIDDEN_WORDS: Final = "SITECRAWL_HIDDEN_WORDS"
-"""The environment variable by which a process of ours gets the words that its command line must not show."""
+"""Environment variable that hands secret words of a command line to a child process."""
 
 _NAMES: Final = expression(
     r"(?:^|[_.-])(?:(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PW|PWD|KEY|APIKEY|CREDENTIAL)S?"
@@ -40,7 +40,7 @@ _OPTIONS: Final = frozenset({"-s", "-a", "--set"})
 _USER: Final = r"[^/\\@\s:\[]*+:"
 _NO_PORT: Final = r"""(?!\d*+(?:[/\\?\#\s,"']|$))"""
 _UP_TO_HOST: Final = r"""[^@\s]++@(?:[^\s/\\"',@]*+@)*+"""
-"""A password: one with `@` in it ends at the last of them before the path."""
+"""A password, up to the last `@` before the path."""
 _IN_URL: Final = expression(rf"(:[/\\][/\\\s]*+{_USER}){_NO_PORT}{_UP_TO_HOST}")
 _TYPED: Final = expression(
     rf"\A(\s*(?:(?P<scheme>[a-z][a-z0-9+.-]*+:(?=[/\\]))|https?:|ftp:)?[/\\\s]*(?!mailto:){_USER}){_NO_PORT}"
@@ -51,14 +51,14 @@ _LOGGED: Final = expression(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)
 
 
 def is_secret(name: str) -> bool:
-    """Whether a setting or an argument of this name is one."""
+    """Whether the setting or argument `name` is a secret."""
     if (setting := SETTINGS.get(name)) is not None:
         return setting.is_secret
     return name in SECRETS or (name not in NO_SECRETS and _NAMES(name) is not None)
 
 
 def masked(word: str) -> str:
-    """A word of a command line as anybody may see it."""
+    """A word of a command line, with secrets masked."""
     found = _WORD(word)
     if found is not None and is_secret(found[2]) and not found[3].startswith("@"):
         return f"{found[1]}{found[2]}={MASK}"
@@ -66,12 +66,12 @@ def masked(word: str) -> str:
 
 
 def masked_url(text: str) -> str:
-    """What somebody has typed as a URL, and need not be one, as anybody may see it."""
+    """`text`, typed as a URL but perhaps none, with secrets masked."""
     return _TYPED.sub(r"\1PASSWORD@", text)
 
 
 def parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A command line without the options that have secrets in them; and these, as `-sNAME=VALUE`."""
+    """Split a command line: the words without secrets, and the options with secrets as `-sNAME=VALUE`."""
     shown: list[str] = []
     hidden: list[str] = []
     for word in words:
@@ -85,13 +85,13 @@ def parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def hidden_options(environment: MutableMapping[str, str] = os.environ) -> tuple[list[str], list[str]]:
-    """The settings and the arguments, as `NAME=VALUE`, that whoever began this process has hidden; once."""
+    """Settings and arguments, as `NAME=VALUE`, that the parent process hid in `environment`. Removes them from it."""
     words = json.loads(environment.pop(HIDDEN_WORDS, "[]"))
     return [word[2:] for word in words if word[:2] == "-s"], [word[2:] for word in words if word[:2] == "-a"]
 
 
 def masked_settings(shown: str) -> str:
-    """A mapping of settings, as `pprint` has it, without what is secret."""
+    """Text of `pprint` of settings, with secrets masked."""
 
     def mask(line: re.Match[str]) -> str:
         is_file = line[3].startswith(("'@", '"@'))
@@ -102,7 +102,7 @@ def masked_settings(shown: str) -> str:
 
 
 def mask_logs() -> None:
-    """Let Scrapy log the settings that somebody has set, and where feeds go, without what is secret."""
+    """Mask secrets where Scrapy logs overridden settings and feed URIs."""
     for name in ("scrapy.crawler", "scrapy.extensions.feedexport"):
         logger = logging.getLogger(name)
         if _masks not in logger.filters:

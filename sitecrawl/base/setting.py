@@ -17,11 +17,13 @@ NO_LIMIT: Final = 1 << 62
 _READERS: Final = {bool: "getbool", int: "getint", float: "getfloat", list: "getlist", dict: "getdict"}
 _NUMBERS: Final = {int: "a whole number", float: "a number"}
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", str: "string"}
+_KINDS: Final = frozenset({"yes or no", "name", "text", "list", "mapping", "key", "port"})
+"""Units that the default or the line on the setting says already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting(Generic[T]):
-    """One setting. The type of its default is what its values are read as."""
+    """One setting. Values are read as the type of its default."""
 
     name: str
     default: T
@@ -30,23 +32,23 @@ class Setting(Generic[T]):
     what: str
     """What it does, in one line of Markdown: its cell in docs/settings.md, with links from there."""
     choices: tuple[str, ...] = ()
-    """All that a name may be."""
+    """Allowed values of a name."""
     least: float = 0
     most: float = math.inf
     is_secret: bool = False
 
     def read(self, settings: Any) -> T:
-        """Its value among Scrapy's `settings`, also in a project without the add-on."""
+        """Value in Scrapy's `settings`; the default in a project without the add-on."""
         value: T = getattr(settings, _READERS.get(type(self.default), "get"))(self.name, self.default)
         return value
 
     def check(self, settings: Any) -> None:
-        """Raises `OptionError` for a value of no use."""
+        """Raise `OptionError` for an invalid value."""
         if wanted := self.fault(settings):
             raise OptionError(f"{self.name} is {settings.get(self.name)!r}, and has to be {wanted}")
 
     def fault(self, settings: Any) -> str:
-        """What the value has to be, in words; empty if it is."""
+        """What the value must be, in words; empty if it is valid."""
         if self.choices:
             return self._choice_fault(settings.get(self.name))
         kind = type(self.default)
@@ -73,7 +75,7 @@ class Setting(Generic[T]):
         return f"one of {words}{meant(str(value), self.choices)}"
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its values."""
+        """JSON Schema of its values."""
         if self.choices:
             return {"enum": list(self.choices), "default": self.default}
         least = {"minimum": self.least} if type(self.default) in _NUMBERS else {}
@@ -83,18 +85,19 @@ class Setting(Generic[T]):
         """Its row of a table in docs/settings.md."""
         is_large = isinstance(self.default, int | float) and self.default > 10_000
         default = f"{self.default:_}" if is_large else repr(self.default).replace("'", '"')
-        return f"| `{self.name}` | `{default}` | {self.unit} | {self.what} |"
+        unit = "" if self.unit in _KINDS else f" {self.unit}"
+        return f"| `{self.name}` | `{default}`{unit} | {self.what} |"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit(Setting[T]):
-    """A limit on what comes off the network. Two share a setting where Scrapy's counts for both."""
+    """A limit on what comes off the network. Two limits may share a setting of Scrapy's."""
 
     stat: str = ""
-    """Counts what went beyond it."""
+    """Statistic that counts what exceeded it."""
 
     def read_most(self, settings: Any) -> T | int:
-        """Its value, where 0 means that there is no limit."""
+        """Value in `settings`, with 0 as `NO_LIMIT`."""
         return self.read(settings) or NO_LIMIT
 
 
@@ -105,4 +108,4 @@ class FixedLimit(Generic[T]):
     value: T
     unit: str
     stat: str
-    """Counts what went beyond it."""
+    """Statistic that counts what exceeded it."""

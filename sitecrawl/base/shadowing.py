@@ -1,7 +1,7 @@
-"""A project's own modules that are hidden by packages of ours, whose names are common.
+"""Detect a project's own modules that are hidden by our packages `middlewares` and `pipelines`.
 
-Where both are found, Python takes the first on the path. Scrapy puts a project's folder at its end: an installed
-`pipelines` comes before the project's.
+Python takes the first on the path, and Scrapy puts a project's folder at its end, so an installed `pipelines` comes
+before the project's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def hidden_by(name: str) -> Path | None:
-    """The module of that name beside a project's `scrapy.cfg`, if the package `name` that Python has is another."""
+    """Path of the project's module `name` beside `scrapy.cfg`, if the imported package `name` is another one."""
     loaded = Path(str(import_module(name).__file__)).resolve()
     for folder in {Path(entry).resolve() for entry in sys.path}:
         for found in (folder / f"{name}.py", folder / name / "__init__.py"):
@@ -22,7 +22,7 @@ def hidden_by(name: str) -> Path | None:
 
 
 def hides(name: str, found: Path) -> str:
-    """What to do about it."""
+    """Message that says what to do."""
     return (
         f"sitecrawl's package {name!r} hides the project's own {found}: move that into the project's package, where "
         f"settings name it as 'shop.{name}'"
@@ -30,7 +30,7 @@ def hides(name: str, found: Path) -> str:
 
 
 def no_member(name: str, member: str) -> Exception:
-    """What to raise where `member` is asked of the package `name`, and it has none."""
+    """Error to raise if the package `name` has no `member`."""
     found = None if member.startswith("_") else hidden_by(name)
     if found is not None:
         return ImportError(hides(name, found), name=name)

@@ -1,4 +1,4 @@
-"""Files that people write for a crawl, which may be anything: UTF-8 in the end, and bounded."""
+"""Text files that people write for a crawl: UTF-8, bounded in size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_SIZE: Final = 1 << 20
 
 
 class Wrong(Exception):
-    """What is wrong in a line of such a file."""
+    """A mistake in a line of such a file."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -20,8 +20,8 @@ class Wrong(Exception):
 
 
 def text_in(path: Path, what: str) -> str:
-    """What the file holds: lines that end with `\\n`, and no mark at the head. Raises `OptionError` for a file that
-    cannot be read, which is to hold `what`, and `Wrong` for what is no text.
+    r"""Text of the file, with `\n` line ends and no byte order mark. Raises `OptionError`, naming `what` was
+    expected, if the file cannot be read, and `Wrong` if it is no text.
     """
     try:
         with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""YAML whose every part knows its line, so that an error can name it.
+"""YAML whose every part knows its line, for error messages.
 
-What YAML would make of a plain scalar (`no` a boolean, `1.0` a number) does not matter here: every scalar is text,
-and whoever reads it says what it has to be.
+Every scalar is text (YAML's own types, as `no` for a boolean, are ignored); the reader of a part says what it must
+be.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.text_files import Wrong, text_in
 
 MAX_PARTS: Final = 100_000
-"""Texts, lists and mappings of a file, each as often as aliases name it."""
+"""Most texts, lists and mappings in a file; aliases count each time."""
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -24,8 +24,8 @@ Made = TypeVar("Made")
 
 
 class Part:
-    """A mapping, a list or a scalar of the file. Its methods raise `Wrong` if it is something else; what does not
-    keep one from reading on, such as an unknown key, is added to `errors`.
+    """A mapping, a list or a scalar of the file. Its methods raise `Wrong` if it is of another kind. Mistakes that do
+    not stop reading, such as an unknown key, are added to `errors`.
     """
 
     def __init__(self, node: yaml.Node, errors: list[Wrong]) -> None:
@@ -45,7 +45,7 @@ class Part:
         return isinstance(self._node, yaml.SequenceNode)
 
     def mapping(self, known: Collection[str] | None = None) -> dict[str, Part]:
-        """Its values by their keys; only those that are `known`, if given."""
+        """Values by key; unknown keys are errors, if `known` is given."""
         if not isinstance(self._node, yaml.MappingNode):
             raise self.wrong(f"here belongs a mapping (`key: value`), not {self._kind()}")
         values: dict[str, Part] = {}
@@ -67,7 +67,7 @@ class Part:
         return [Part(node, self.errors) for node in self._node.value]
 
     def read(self, reader: Callable[[Part], Made]) -> list[Made]:
-        """What `reader` makes of it; nothing, and one more of `errors`, if that raises `Wrong`."""
+        """A list with the result of `reader`; an empty one, and an entry in `errors`, if that raises `Wrong`."""
         try:
             return [reader(self)]
         except Wrong as error:
@@ -75,7 +75,7 @@ class Part:
             return []
 
     def each(self, reader: Callable[[Part], Made]) -> list[Made]:
-        """What `reader` makes of the items that it can read."""
+        """Results of `reader` for the items that it can read."""
         return [made for item in self.items() for made in item.read(reader)]
 
     def text(self) -> str:
@@ -95,7 +95,7 @@ class Part:
 
 
 def read_yaml(path: Path) -> Part:
-    """The one document in the file. Raises `OptionError`, which names file and line."""
+    """Read the file's only document. Raises `OptionError`, which names file and line."""
     try:
         return Part(compose(path, "rules"), [])
     except Wrong as error:
@@ -103,8 +103,8 @@ def read_yaml(path: Path) -> Part:
 
 
 def compose(path: Path, what: str) -> yaml.Node:
-    """The same as YAML's own node. Raises `OptionError` for a file that cannot be read, which is to hold `what`, and
-    `Wrong` for what is no YAML.
+    """The document as YAML's own node. Raises `OptionError`, naming `what` was expected, if the file cannot be read,
+    and `Wrong` if it is no YAML.
     """
     text = text_in(path, what)
     try:
@@ -124,7 +124,7 @@ def compose(path: Path, what: str) -> yaml.Node:
 
 
 def _size(node: yaml.Node) -> int:
-    """The node and all that is in it, up to a little more than `MAX_PARTS`."""
+    """Number of nodes in `node`, counted up to a little more than `MAX_PARTS`."""
     size, stack = 0, [node]
     while stack and size <= MAX_PARTS:
         node = stack.pop()

@@ -1,1 +1,1 @@
-"""The live crawl: the engine put together, its checkpoints, and all that touches Scrapy's engine."""
+"""The live crawl: the assembled engine, its checkpoints, and everything that touches Scrapy's engine."""

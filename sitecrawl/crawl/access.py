@@ -1,9 +1,9 @@
-"""As whom the crawl asks each host: headers, cookies, proxy and login of its sheet, put on at the wire.
+"""Headers, cookies, proxy and login of each host's sheet, added when a request is sent.
 
-A request of Scrapy's goes a long way: it is stored in the frontier, copied by retries and redirects, and its headers
-stand in the archive. So nothing of this is ever put on one. The download handler asks here when it sends (`sent`) and
-hands over what comes (`heard`); all that others get to see has `(masked)` in its place. That makes it hold for all
-requests to a host, those of robots.txt and of browsers included, and for no other host.
+A Scrapy request is stored in the frontier, copied by retries and redirects, and archived with its headers. So none of
+this is ever put on a request. The download handler asks here when it sends (`sent`) and passes on what it receives
+(`heard`); everything else sees `(masked)` instead. This covers all requests to a host, also those for robots.txt and
+by browsers, and no other host.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COOKIE: Final = b"cookie"
 
 
 class Access(Participant):
-    """See the module. `path`: the crawl's directory. `all_cookies`: whether those of every host are kept.
+    """See the module. `path`: the crawl's directory. `all_cookies`: whether to keep cookies of every host.
 
     Raises `OptionError` for a login that cannot be read.
     """
@@ -58,24 +58,24 @@ class Access(Participant):
         self._all_cookies = all_cookies
         logins = [_login(sheet.login) for sheet in sheets.all if sheet.login is not None]
         self.logins = {login: login.authorization() for login in logins}
-        """Those of the sheets, and the header `Authorization` of each; empty where cookies let the crawl in."""
+        """Logins of the sheets, and the header `Authorization` of each; empty if cookies are used instead."""
         self.login_hosts = {parse(login.url).host: login for login in self.logins if login.url}
         """Hosts of the pages at which the crawl logs in."""
         self.login_of = lru_cache(maxsize=KEPT)(self._login_of)
         self._also: set[str] = set()
-        """Sites whose cookies are kept because nothing comes without."""
+        """Sites whose cookies are kept because their pages cannot be fetched without."""
         self._given: set[str] = set()
         """Hosts that have been given their sheet's cookies."""
         if self.has_cookies:
             self._read()
 
     def __bool__(self) -> bool:
-        """Whether any host is asked otherwise than Scrapy's request says."""
+        """Whether requests to any host are changed."""
         return bool(self.sheets) or self._all_cookies or bool(self._also)
 
     @property
     def has_cookies(self) -> bool:
-        """Whether there is any host whose cookies are kept."""
+        """Whether cookies of any host are kept."""
         return (
             self._all_cookies
             or bool(self._also)
@@ -101,7 +101,7 @@ class Access(Participant):
         self.heard(url, host, headers)
 
     def proxy_of(self, host: str) -> str | None:
-        """Through which its requests go, whatever they say; empty for none, None where its sheet says nothing."""
+        """Proxy for all requests to `host`; empty for none, None if its sheet does not say."""
         return self.sheets.of(host).proxy
 
     # At the wire
@@ -136,16 +136,16 @@ class Access(Participant):
             yield b"Cookie", text.encode("latin-1", "replace")
 
     def _is_covered(self, url: str, host: str) -> bool:
-        """Whether what lets the crawl in may come and go over the scheme of `url`."""
+        """Whether credentials may be sent over the scheme of `url`."""
         login = self.login_of(host)
         return login is None or login.covers(url)
 
     def shown(self, url: str, host: str) -> Headers:
-        """The same, for others to see: names, and no value."""
+        """Headers that `sent` would add, with masked values, for the archive."""
         return [(name, MASK) for name, _ in self._own(url, host)]
 
     def heard(self, url: str, host: str, headers: Headers) -> Headers:
-        """Keep what an answer of `url` sets; gives its headers for others to see."""
+        """Keep the cookies that an answer of `url` sets; return its headers with values of Set-Cookie masked."""
         if not self.keeps(host) or not any(name.lower() == b"set-cookie" for name, _ in headers):
             return headers
         left_out = self.cookies.left_out
@@ -158,7 +158,7 @@ class Access(Participant):
     # On disk
 
     def _read(self) -> None:
-        """The newest last: it may be that who was logged out has logged in again in a browser."""
+        """Read cookie files, the newest last: a logged-out user may have logged in again in a browser."""
         given = {Path(login.file) for login in self.logins if login.file}
         for path in sorted({self._path, *given}, key=_changed):
             if path in given:
@@ -194,7 +194,7 @@ def _changed(path: Path) -> float:
 
 
 def _joined(given: bytes, ours: bytes) -> bytes:
-    """One header of a request's own cookies and ours, of which ours count."""
+    """Join a request's cookies and ours into one header; ours win."""
     names = {pair.partition(b"=")[0] for pair in ours.split(b"; ")}
     pairs = (pair.strip() for pair in given.split(b";"))
     others = [
@@ -204,7 +204,7 @@ def _joined(given: bytes, ours: bytes) -> bytes:
 
 
 def _masked(value: bytes) -> bytes:
-    """A Set-Cookie without what it sets."""
+    """A Set-Cookie header with its value masked."""
     pair, semicolon, attributes = value.partition(b";")
     return pair.partition(b"=")[0] + b"=" + MASK + semicolon + attributes
 

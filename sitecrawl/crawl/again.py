@@ -1,12 +1,12 @@
-"""One more round over a crawl that exists: what is known is asked for again, what is new is followed, and it ends.
+"""One more round over an existing crawl: fetch known URLs again, follow what is new, and end.
 
-The known URLs go back into the frontier, each with a priority by how likely it is to have changed since it was
-fetched; from there on they are URLs like any other. What has been fetched since the round began is not asked for
-again. So nothing else has to be remembered: after a kill the next start looks through the records once more, and
-queues what is left. A whole second is let pass before the first record is looked at, for records have their times in
-whole seconds.
+Known URLs go back into the frontier, each with a priority by how likely it is to have changed since it was fetched.
+Nothing else has to be remembered: after a kill the next start looks through the records again and queues those that
+were not fetched since the round began. The round waits a whole second before it reads the first record, because
+records have times in whole seconds.
 
-Politeness and order are the frontier's. What it holds back as traps, or has joined with other forms, is not visited.
+Politeness and order are the frontier's. URLs that it holds back as traps, or has joined with other forms, are not
+visited.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from sitecrawl.recrawl.store import RevisitStore
 logger = logging.getLogger(__name__)
 
 NO_STORE: Final = "no_page_store"
-"""The reason with which a crawl ends that has nothing to compare its pages with."""
+"""Finish reason of a crawl that has no page store to compare pages with."""
 _PLACES: Final = 998
-"""Priorities between that of sitemaps and that of links."""
+"""Number of priorities between those of sitemaps and of links."""
 _AT_ONCE: Final = 100
-"""URLs that are queued in one go, in about 20 ms: of so many the likeliest to have changed is certainly first."""
+"""URLs queued in one batch, in about 20 ms; among so many the likeliest to have changed is surely first."""
 _UNKNOWN: Final = 0.5
 """Probability that a page with one known version has changed."""
 
 
 class Again(Participant):
-    """See the module. `is_other`: URLs that someone else asks for again, by their keys, such as sitemaps. What was
-    fetched at or after the Unix time `older` is left as it is.
+    """See the module. `is_other`: whether the URL with a key is fetched again by another part, such as a sitemap.
+    URLs fetched at or after the Unix time `older` are left alone.
     """
 
     def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool], *, older: float = math.inf) -> None:
@@ -70,19 +70,19 @@ class Again(Participant):
         self._is_scanned = True
         self._pause = Cooperator(crawler).pause
         self._fresh: set[bytes] = set()
-        """Keys that were fetched in this run before the records are looked through."""
+        """Keys fetched in this run before the records were looked through."""
         self._under_way: dict[bytes, Version | None] = {}
-        """Stored versions of the pages that are asked for again."""
+        """Stored versions of the pages being fetched again."""
 
     @property
     def round(self) -> Round | None:
-        """The one that goes on, or has just ended; None in a crawl of which nothing was known."""
+        """The current round, or the one that has just ended; None in a crawl that knew nothing."""
         return self._rounds[-1] if self._rounds else None
 
     def begin(self, *, resume: bool = False) -> float:
-        """Go on with the round that was begun, or begin one, if anything is known and it is not only to `resume`.
+        """Continue the unfinished round, or begin one unless `resume` is set or nothing is known.
 
-        Gives the time at which it began; 0 without one. The frontier has to be one that is all here.
+        Returns the time at which it began; 0 without one. The frontier must be complete in this process.
         """
         self._runtime = runtime = Runtime.of(self._crawler)
         if runtime.store is None:
@@ -146,7 +146,9 @@ class Again(Participant):
         self._ask(found)
 
     def _ask(self, found: Iterable[bytes]) -> None:
-        """Queue those of `found` that are due, in one go: the first of them is fetched when all have their places."""
+        """Queue those of `found` that are due in one batch, so that all have their places before the first is
+        fetched.
+        """
         for key in found:
             record = self._runtime.frontier.urls.get(key)
             if record is not None and self._is_due(key, record):
@@ -167,7 +169,7 @@ class Again(Participant):
         return _holds(host.trap) or (section is not None and _holds(section.trap))
 
     def _priority(self, chance: float) -> int:
-        """Behind what has never been fetched; before it, where that has waited since the last round."""
+        """Priority: behind URLs that were never fetched, or before them if those have waited since the last round."""
         assert self.round is not None
         return (1 if self.round.is_first else -1 - _PLACES) + round(chance * _PLACES)
 
@@ -191,7 +193,7 @@ class Again(Participant):
         return record is not None and record.fetched < self.round.began and key not in self._fresh
 
     def receive(self, response: Response) -> bool:
-        """Whether the response says that its page has not changed: there is nothing to be read off it."""
+        """Whether the response says that its page has not changed, so that there is nothing to read."""
         fetch = self._runtime.fetch_of(response.request)
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
@@ -214,7 +216,7 @@ class Again(Participant):
                 self._compare(fetch, before)
 
     def _compare(self, fetch: Fetch, before: Version | None) -> None:
-        """Count what has become of a URL, and learn from it how often its page changes."""
+        """Count what became of a URL, and learn how often its page changes."""
         assert self.round is not None
         key, record = fetch.visit.key, self._runtime.frontier.urls.get(fetch.visit.key)
         if record is None:
@@ -246,7 +248,7 @@ class Again(Participant):
         return _Outcome("failed")
 
     def _look_at(self, page: PageItem, before: Version) -> _Outcome:
-        """Has a page that came changed? Of one that a browser has rendered what came says nothing."""
+        """Whether a fetched page has changed. The body of a page that a browser rendered says nothing about that."""
         exchange, reading = page.exchange, self._runtime.reading
         if exchange is not None and page.sent is None and base32(exchange.sha1) == before.capture.digest:
             return _Outcome("unchanged")
@@ -273,7 +275,7 @@ class Again(Participant):
 
 class _Outcome(NamedTuple):
     what: str
-    """The field of `Round` that counts it."""
+    """Field of `Round` that counts it."""
     digest: bytes = b""
     """Digest of the page's text, if it was taken."""
 

@@ -9,8 +9,8 @@ class BrowserLoad(NamedTuple):
     """Load of one process' browser."""
 
     shown: int
-    """Pages that are in a tab."""
+    """Pages shown in a tab."""
     waiting: int
-    """Pages that wait for one."""
+    """Pages waiting for a tab."""
     memory: int
-    """Bytes that the browser's processes have; what several of them share counts once."""
+    """Memory of the browser's processes in bytes; shared memory counts once."""

@@ -10,21 +10,21 @@ from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 NO_FAILURES: Final = frozenset(
     {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}
 )
-"""Exceptions by which a middleware says no: nothing went wrong."""
+"""Exceptions by which a middleware declines a request; no failures."""
 REDIRECTS: Final = "redirects that end nowhere"
 OUT_OF_SCOPE: Final = "redirects out of scope"
 _OF_HOSTS: Final = frozenset(WORDS[cause] for cause in OF_HOSTS)
 
 
 def of_exception(name: str) -> str:
-    """Words for the exception of that name; empty if it says nothing more."""
+    """Words for the exception called `name`; empty if there are none."""
     if name in NO_FAILURES:
         return ""
     return WORDS[OF_ERRORS[name]] if name in OF_ERRORS else name
 
 
 def of_status(status: int) -> str:
-    """Words for an answer with `status` that is no page."""
+    """Words for an answer with an error `status`."""
     try:
         return f"answers {status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -37,7 +37,7 @@ def of_rule(rule: str) -> str:
 
 
 def of_robots(why: str) -> str:
-    """Why a host may not be crawled that could not be asked for its robots.txt: `why` it could not, if one knows."""
+    """Why a host must not be crawled whose robots.txt could not be fetched; `why`: the cause, if known."""
     if not why or why in _OF_HOSTS:
         return why
     return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

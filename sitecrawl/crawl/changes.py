@@ -1,7 +1,7 @@
-"""Delay, scope and limits are changed while the crawl runs: recorded, told to all workers, and kept for resumes.
+"""Changes of delay, scope and limits while the crawl runs: recorded, sent to all workers, and kept for resumes.
 
-What was changed holds until the settings say something else of the same thing than they did then: then they count,
-and that is recorded, too.
+A change holds until the configured value of the same option differs from what it was then; from then on the
+configuration counts, which is recorded as well.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "changed "
-"""Before a change that workers tell one another of."""
+"""Prefix of a change in messages between workers."""
 MOST: Final = 10_000
-"""Changes that are kept; of more the oldest go that count no longer."""
+"""Most changes kept; beyond that the oldest that no longer count are dropped."""
 _OF_SCOPE: Final = ("scope", "allow", "deny")
 """Options of the spider's scope."""
 _OUT: Final = frozenset({*_OF_SCOPE, "max_depth"})
-"""Options that can put waiting links out of the crawl."""
+"""Options that can put waiting links out of scope."""
 
 
 class Engine(Protocol):
-    """The part of a crawl's `Runtime` that changes use."""
+    """What changes use of a crawl's `Runtime`."""
 
     crawler: Crawler
     stats: StatsCollector
@@ -72,7 +72,7 @@ class Engine(Protocol):
 
 
 class Changes(Participant):
-    """Part of every checkpoint. Call `begin` once the spider is there."""
+    """Participant of checkpoints. Call `begin` once the spider exists."""
 
     def __init__(self, runtime: Engine) -> None:
         self._runtime = runtime
@@ -80,17 +80,17 @@ class Changes(Participant):
         """All changes in their order."""
         self._scope: Scope | None = None
         self._asks_where = False
-        """Whether the kind of scope was changed, so that links wait that no seed is near."""
+        """Whether the kind of scope was changed, so that links may wait that no seed covers."""
         self._configured: dict[str, Value] = {}
         """Configured values of the crawl, by option."""
         self._is_new = False
         self._is_due = False
-        """Whether what was set aside is about to be looked at again."""
+        """Whether another look at URLs set aside is scheduled."""
         self.on_changed: list[Callable[[], None]] = []
-        """Called when something holds that did not."""
+        """Called when a value has changed."""
 
     def begin(self, scope: Scope | None) -> None:
-        """Lay the sheets, and what was changed in runs before this one, over the crawl."""
+        """Apply the sheets, and changes of earlier runs, to the crawl."""
         terms, self._scope = self._runtime.terms, scope
         self._runtime.on_moved.append(self.readmit_soon)
         if scope is not None:
@@ -130,7 +130,9 @@ class Changes(Participant):
     # Changing
 
     def change(self, option: str, host: str, value: object) -> Change:
-        """Let `option` of a host, or of the crawl, be `value`; None: as the settings say. Raises `OptionError`."""
+        """Set `option` of a host, or of the crawl, to `value`; None restores the configured value. Raises
+        `OptionError`.
+        """
         check_thing(option, host)
         after = self._said(option, host) if value is None else checked(option, value)
         self._check(option, host)
@@ -149,16 +151,16 @@ class Changes(Participant):
 
     @staticmethod
     def _now_or_after(last: Change | None) -> float:
-        """Unix time, and later than the last change of the same thing: the clock of its worker may be ahead."""
+        """Current Unix time, but later than the last change of the same option, whose worker's clock may be ahead."""
         return time.time() if last is None else max(time.time(), math.nextafter(last.at, math.inf))
 
     def _tell(self, change: Change) -> None:
-        """The other workers, which take what they know already for nothing."""
+        """Send a change to the other workers, which ignore what they have."""
         if self._runtime.team is not None:
             self._runtime.team.exchange.scope.add(PREFIX + change.pack())
 
     def expect(self, option: str, host: str, was: object) -> None:
-        """Raises `OptionError` if it is not `was`: somebody else has changed it since a person has looked."""
+        """Raise `OptionError` if the value is not `was`, because somebody else has changed it meanwhile."""
         check_thing(option, host)
         now = self._now(option, host)
         if (list(now) if isinstance(now, tuple) else now) != was:
@@ -175,7 +177,7 @@ class Changes(Participant):
             )
 
     def hear(self, text: str) -> None:
-        """Another worker was told so."""
+        """Take a change from another worker."""
         try:
             change = Change.unpack(text)
             self._check(*change.thing)
@@ -245,7 +247,7 @@ class Changes(Participant):
 
     @staticmethod
     def _limit(team: SharedFrontier, change: Change) -> None:
-        """The pages of all workers are counted on Redis, which keeps what the settings say by itself."""
+        """Set a cluster's limit of pages on Redis, which keeps a configured limit by itself."""
         if change.by == HAND and isinstance(change.after, int | float):
             team.exchange.limit_pages(NewLimit(change.at, change.number, int(change.after)))
 
@@ -254,13 +256,13 @@ class Changes(Participant):
         return (terms.of(host) if host else terms.crawl).politeness.delay
 
     def _look_again(self) -> None:
-        """Each link that waits has to pass `_is_out` in its turn; what did not waits again."""
+        """Check each waiting link by `_is_out` when its turn comes, and requeue those that were set aside."""
         self._asks_where = any(change.option == "scope" for change in self.all)
         self._runtime.terms.is_out = self._is_out
         self._runtime.local.readmit()
 
     def readmit_soon(self) -> None:
-        """Other partitions are here, or one more seed: what was set aside may be in scope."""
+        """Look again soon at URLs set aside, after new partitions or another seed."""
         if self._runtime.terms.is_out is not None and not self._is_due:
             self._is_due = True
             call_later(0, self._readmit)
@@ -272,7 +274,7 @@ class Changes(Participant):
             wake(self._runtime.crawler)
 
     def _is_out(self, url: str, host: str, depth: int) -> bool:
-        """Whether a link that waits would not be followed any more."""
+        """Whether a waiting link is out of scope now."""
         is_deep = 0 < self._runtime.terms.of(host).max_depth < depth
         is_out = is_deep or (self._scope is not None and not self._lets(self._scope, url, host))
         if is_out:

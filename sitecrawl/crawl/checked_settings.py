@@ -1,7 +1,6 @@
-"""Scrapy's settings are checked before anything is made of them: a wrong value is one line, and no traceback.
+"""Check Scrapy's settings at the start: a wrong value is one line of error, not a traceback.
 
-What a setting takes is told by the type of its default; where that says less than Scrapy reads, it stands in one of
-the tables below.
+The type of a default says what its setting accepts; exceptions are in the tables below.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sitecrawl.base.setting import Setting
 
 _DEFAULTS: Final = {name: value for name, value in vars(default_settings).items() if name.isupper()}
 _FLOATS: Final = frozenset({"DNS_TIMEOUT", "DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT"})
-"""Numbers whose default happens to be whole."""
+"""Settings that accept fractions, though their default is whole."""
 _BOOLS: Final = frozenset({"TELNETCONSOLE_ENABLED"})
 _SIGNED: Final = frozenset(
     {
@@ -35,38 +34,38 @@ _SIGNED: Final = frozenset(
         "RETRY_PRIORITY_ADJUST",
     }
 )
-"""Numbers that may be below 0."""
+"""Settings that may be negative."""
 _NUMBERS: Final = frozenset({"HTTPCACHE_IGNORE_HTTP_CODES", "RETRY_HTTP_CODES", "TELNETCONSOLE_PORT"})
-"""Lists of whole numbers."""
+"""Settings that are lists of whole numbers."""
 _LEVELS: Final = frozenset({"DEFAULT_DROPITEM_LOG_LEVEL", "LOG_LEVEL", "RETRY_GIVE_UP_LOG_LEVEL"})
 _VERSIONS: Final = frozenset({"DOWNLOAD_TLS_MAX_VERSION", "DOWNLOAD_TLS_MIN_VERSION"})
 _TLS: Final = ("TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3")
 _FIRST: Final = frozenset({"ADDONS", "ASYNCIO_EVENT_LOOP", "SPIDER_LOADER_CLASS", "TWISTED_REACTOR"})
-"""Classes that are loaded before any crawl begins."""
+"""Settings that name classes loaded before any crawl begins."""
 _CLASSES: Final = frozenset(
     name for name, value in _DEFAULTS.items() if isinstance(value, str) and value.startswith(("scrapy.", "twisted."))
 )
 _WITH_ORDERS: Final = frozenset(
     {"ADDONS", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS", "ITEM_PIPELINES", "SPIDER_CONTRACTS", "SPIDER_MIDDLEWARES"}
 )
-"""Classes with their orders; None switches one off."""
+"""Settings that map classes to orders; None switches one off."""
 _WITH_NAMES: Final = frozenset({"DOWNLOAD_HANDLERS", "FEED_EXPORTERS", "FEED_STORAGES"})
-"""Classes by what they are for; None switches one off."""
+"""Settings that map names to classes; None switches one off."""
 
 _NEAR: Final = 0.9
-"""Similarity (of `difflib`) from which a name counts as a misspelling of another."""
+"""Similarity (`difflib`) from which a name counts as a misspelling."""
 _OTHERS: Final = frozenset({"CONCURRENT_REQUESTS_PER_IP", "META_COPY_WARN_SKIP_KEYS", "USER_AGENTS"})
-"""Names that Scrapy reads without a default, or that are much used by others, and near to one of Scrapy's."""
+"""Known names near to Scrapy's: read by Scrapy without a default, or popular in other projects."""
 _OF_OTHERS: Final = (
     "CRAWLERA_", "DELTAFETCH_", "DOTSCRAPY_", "ELASTICSEARCH_", "FAKEUSERAGENT_", "IMPERSONATE_", "MONGO",
     "PLAYWRIGHT_", "PROXY", "REDIS_", "ROTATING_PROXY_", "SCRAPEOPS_", "SELENIUM_", "SHUB_", "SPIDERMON_",
     "SPLASH_", "ZYTE_",
 )  # fmt: skip
-"""With these begin the settings of other extensions of Scrapy."""
+"""Prefixes of other extensions' settings."""
 
 
 def check_scrapys(settings: BaseSettings) -> None:
-    """Raises `OptionError` for the first of Scrapy's settings that somebody has given a value of no use."""
+    """Raise `OptionError` for the first of Scrapy's settings with an invalid value."""
     for name in _given(settings):
         if name in _DEFAULTS and (wanted := _wrong(settings, name)):
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {wanted}")
@@ -75,9 +74,7 @@ def check_scrapys(settings: BaseSettings) -> None:
 
 
 def near_misses(settings: BaseSettings, ours: Collection[str] = ()) -> Iterator[str]:
-    """A line for each setting that does not exist, and whose name is nearly that of one that does: Scrapy's, or one
-    of `ours`.
-    """
+    """Yield a line for each unknown setting whose name is nearly that of one of Scrapy's or of `ours`."""
     known = {*_DEFAULTS, *_OTHERS, *ours}
     for name in _given(settings):
         if (
@@ -89,10 +86,10 @@ def near_misses(settings: BaseSettings, ours: Collection[str] = ()) -> Iterator[
 
 
 def not_loaded(settings: BaseSettings, names: frozenset[str] = _CLASSES | _WITH_ORDERS | _WITH_NAMES) -> str:
-    """A line on the first class that one of the settings `names` has and that cannot be loaded; empty if all can.
+    """Describe the first class named by `names` that cannot be loaded; empty if all can.
 
-    It loads them, so those that come after the reactor are to be asked for when it is there: a module of theirs that
-    imports it sooner would choose which one that is.
+    This imports the classes. Ask for those that Scrapy loads after the reactor only when the reactor is installed: a
+    module that imports it earlier would choose which one.
     """
     for name in sorted(names.intersection(_given(settings))):
         for path in _paths(settings, name):
@@ -114,13 +111,13 @@ def _paths(settings: BaseSettings, name: str) -> list[str]:
 
 
 def _given(settings: BaseSettings) -> list[str]:
-    """Settings of the project, the spider or the command line."""
+    """Names set by the project, the spider or the command line."""
     least = SETTINGS_PRIORITIES["project"]
     return [name for name in settings if isinstance(name, str) and (settings.getpriority(name) or 0) >= least]
 
 
 def _wrong(settings: BaseSettings, name: str) -> str:
-    """What the setting has to be, in words; empty if it is."""
+    """What the setting must be, in words; empty if it is valid."""
     if settings.get(name) is None and name not in _LEVELS:  # as if it were not set
         return ""
     for names, is_of_use, wanted in _SPECIAL:

@@ -1,11 +1,10 @@
-"""A crawl's checkpoints: when they are due, their order, and what happens when one fails.
+"""A crawl's checkpoints: when they are due, their order, and what happens if one fails.
 
-First whoever takes part makes its files durable, the page stores among them; then one RocksDB batch says what is
-done, and how far the stores had come. So after a crash the stores are cut back to that batch, and every page is in
-them once.
+First each participant makes its files durable, page stores included; then one RocksDB batch says what is done and the
+positions of the stores. After a crash the stores are cut back to that batch, so every page is stored once.
 
-With our scheduler, it begins and ends them: it knows what else there is to do before files are closed. Without, in a
-project that has Scrapy's scheduler or that of scrapy-redis and our page store, they do so themselves.
+Our scheduler starts and ends checkpoints, because it knows what else must happen before files are closed. With
+Scrapy's or scrapy-redis' scheduler and our page store they start and end by themselves.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ from sitecrawl.http import Want
 logger = logging.getLogger(__name__)
 
 PAGES_PER_CHECKPOINT: Final = 500
-"""After so many finished URLs a checkpoint is due, however short the time since the last."""
+"""Finished URLs after which a checkpoint is due."""
 MEMORY_ERRORS: Final = "want/memory_errors"
-"""The statistic of crawls that ended for one."""
+"""Statistic: MemoryErrors that ended a crawl."""
 _SECONDS: Final = 1.0
-"""Between two checkpoints, if there are fewer URLs."""
+"""Seconds between two checkpoints, if fewer URLs finish."""
 _SCHEDULER: Final = "sitecrawl.scheduler.Scheduler"
 
 
 def has_our_scheduler(settings: BaseSettings) -> bool:
-    """Whether the crawl's URLs are in our frontier. Asking the runtime would make one."""
+    """Whether the crawl uses our scheduler, found out without making a runtime."""
     scheduler = load_object(settings["SCHEDULER"])
     return any(f"{base.__module__}.{base.__qualname__}" == _SCHEDULER for base in scheduler.__mro__)
 
 
 class Checkpoints:
-    """See the module. `before` is called before each, and `close` when no more can come."""
+    """See the module. `before` is called before each checkpoint, `close` after the last."""
 
     def __init__(
         self,
@@ -71,32 +70,33 @@ class Checkpoints:
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
         self._memory = MemoryWatch(self._lose_memory)
         self.last_acts: list[Callable[[], Awaitable[None]]] = []
-        """Waited for when the last checkpoint is made, before the files are closed."""
+        """Awaited after the last checkpoint, before the files are closed."""
         self.pages = 0
-        """URLs that are finished since the last one."""
+        """URLs finished since the last checkpoint."""
         self.failure = ""
-        """Scrapy's finish reason if nothing more can be stored: the stores may be farther than the database."""
+        """Scrapy's finish reason after a failure; then nothing more is stored, because the stores may be ahead of the
+        database."""
         if not has_our_scheduler(crawler.settings):
             crawler.signals.connect(self.start, signals.spider_opened)
             crawler.signals.connect(self.close, signals.spider_closed)
         crawler.signals.connect(self._listen, signals.spider_opened)  # what fails before ends the start
 
     def add(self, participant: Participant) -> None:
-        """From now on it takes part in every checkpoint."""
+        """Let `participant` take part in every checkpoint."""
         self._participants.append(participant)
 
     def start(self) -> None:
-        """Have one every second."""
+        """Start the timer."""
         self._memory.begin()
         self._timer = create_looping_call(self.run)
         self._timer.start(_SECONDS, now=False)
 
     def _listen(self) -> None:
-        """Whoever asks the database may be code of Scrapy or of a spider, which logs an error and goes on."""
+        """End the crawl at the database's first error: code of Scrapy or of a spider would log it and continue."""
         self._database.on_error = self.fail
 
     def stop(self) -> None:
-        """No more of themselves."""
+        """Stop the timer."""
         if self._timer is not None and self._timer.running:
             self._timer.stop()
 
@@ -106,11 +106,11 @@ class Checkpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next should not wait for its time."""
+        """Whether enough URLs are finished for a checkpoint."""
         return self.pages >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
 
     def run(self) -> None:
-        """Make durable what has been done so far. If that fails, the crawl ends."""
+        """Write a checkpoint; if it fails, end the crawl."""
         if self.failed:
             return
         try:
@@ -120,7 +120,7 @@ class Checkpoints:
             self.fail(error)
 
     def write(self) -> None:
-        """The checkpoint itself. Raises `StorageError`."""
+        """Write a checkpoint. Raises `StorageError`."""
         batch = self._database.batch()
         recorded = self._frontier.recording(batch)
         for participant in self._participants:
@@ -133,13 +133,13 @@ class Checkpoints:
         self.pages = 0
 
     def save(self) -> None:
-        """The last checkpoint, and what makes the next start quick. Raises `StorageError`."""
+        """Write the last checkpoint, and files that make the next start quick. Raises `StorageError`."""
         self._before()
         self.write()
         self._frontier.save()
 
     def close(self) -> Deferred[None] | None:
-        """Save, and close all files, whatever fails. There is something to wait for only with `last_acts`."""
+        """Save, and close all files, whatever fails. Returns an awaitable only with `last_acts`."""
         self.stop()
         try:
             if not self.failed:
@@ -171,13 +171,13 @@ class Checkpoints:
             self._report(error)
 
     def fail(self, error: StorageError) -> None:
-        """Nothing more can be stored: end the crawl, and keep what the last checkpoint has."""
+        """End the crawl after a storage failure, with the state of the last checkpoint."""
         if not self.failed:
             self._report(error)
             stop(self._crawler, self.failure)
 
     def _lose_memory(self) -> None:
-        """Stop storing: what is in memory may be half changed. May be called in any thread."""
+        """Stop storing after a MemoryError, because state in memory may be half changed. Callable from any thread."""
         from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
 
         self.failure = f"no_{Want.MEMORY}"
@@ -185,7 +185,7 @@ class Checkpoints:
         reactor.callFromThread(stop, self._crawler, self.failure)
 
     def _report(self, error: StorageError) -> None:
-        """Once: what fails after it is the same once more."""
+        """Report the first failure only; later ones follow from it."""
         if not self.failed:
             logger.error("%s", error)
             self._stats.inc_value("scheduler/storage_errors")

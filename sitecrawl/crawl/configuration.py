@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:
-    """With defaults for a project that has the scheduler and not the add-on, as all that follow have them."""
+    """Politeness options. Like those below, it has defaults for a project without the add-on."""
     return PolitenessOptions(
         delay=settings.getfloat("DOWNLOAD_DELAY"),
         delay_factor=declared.DELAY_FACTOR.read(settings),
@@ -58,7 +58,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
 
 
 def sheets(settings: BaseSettings) -> Sheets:
-    """What is otherwise for some hosts: SITECRAWL_SHEETS, a list of mappings, or its JSON. Raises `OptionError`."""
+    """Sheets, from SITECRAWL_SHEETS: a list of mappings, or its JSON. Raises `OptionError`."""
     name = "SITECRAWL_SHEETS"
     given = settings.get(name) or ()
     if isinstance(given, str):
@@ -92,7 +92,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
 
 
 def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
-    """What holds for the crawl and its hosts at the start. Raises `OptionError` for what cannot be kept."""
+    """Initial terms of the crawl and its hosts. Raises `OptionError` for options that exclude each other."""
     options, chosen = frontier(settings), order(settings)
     if options.max_depth > 0 and chosen.by_level and any(sheet.max_pages for sheet in found.all):
         raise OptionError(
@@ -114,7 +114,7 @@ def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
 
 
 def sitemaps(settings: BaseSettings) -> ScheduleOptions:
-    """The `SITECRAWL_SITEMAP_*` settings, with defaults for a project that has none of them."""
+    """Options from the `SITECRAWL_SITEMAP_*` settings."""
     return ScheduleOptions(
         budget=declared.SITEMAP_BUDGET.read(settings),
         min_interval=declared.SITEMAP_MIN_INTERVAL.read(settings),
@@ -139,17 +139,17 @@ _DECIDING: Final = (
     "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
     "CLOSESPIDER_TIMEOUT", "USER_AGENT",
 )  # fmt: skip
-"""Besides those that are fields of `Terms`: a crawl that goes on says what of them is otherwise than it was."""
+"""Settings, besides the fields of `Terms`, whose changes a resumed crawl reports."""
 _LISTED_SEEDS: Final = 100
 
 
 def terms(
     settings: BaseSettings, found: Sheets, scope: Scope | None, seeds: Sequence[Url] = (), key: bytes = b""
 ) -> Terms:
-    """What the crawl is told, as far as that explains what it does. `key`, of the crawl, is that of digests."""
+    """Arguments and settings that explain what the crawl does. `key`: of the crawl, for digests of secrets."""
 
     def digest(text: str) -> str:
-        """Long enough to differ where a secret does, and too short to find it by."""
+        """Digest of a secret: long enough to show a change, too short to find the secret."""
         return hashlib.blake2b(text.encode(), key=key, digest_size=3).hexdigest()
 
     listed = [seed.href for seed in seeds]
@@ -173,7 +173,7 @@ def terms(
 
 
 def _comparable(value: object) -> str | float | None:
-    """The same for `1`, `"1"`, `1.0` and True."""
+    """Comparable form of `value`, equal for `1`, `"1"`, `1.0` and True."""
     text = {"True": "1", "False": "0"}.get(str(value), str(value))
     try:
         number = float(text)
@@ -183,7 +183,7 @@ def _comparable(value: object) -> str | float | None:
 
 
 def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave]:
-    """Where robots.txt is not obeyed though others are: what the sheets say."""
+    """Hosts and paths whose robots.txt rules the sheets ignore."""
     if settings.getbool("ROBOTSTXT_OBEY"):
         for sheet in found.all:
             if sheet.robots is not None:
@@ -191,13 +191,13 @@ def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave
 
 
 def robots_agent(settings: BaseSettings) -> str:
-    """By which robots.txt knows the crawl."""
+    """User agent by which robots.txt is read."""
     agent: str = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]
     return agent
 
 
 def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
-    """With defaults for a project that has none of them."""
+    """Limits on reading sitemaps."""
     return SitemapLimits(
         max_bytes=limits.SITEMAP_SIZE.read_most(settings),
         max_entries=limits.SITEMAP_ENTRIES.read_most(settings),
@@ -205,7 +205,7 @@ def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
 
 
 def page(settings: BaseSettings) -> PageOptions:
-    """With defaults for a project that has the scheduler and not the add-on."""
+    """Page reading options."""
     most = limits.REQUISITES.read_most(settings)
     return PageOptions(
         max_requisites=most if declared.REQUISITES.read(settings) else 0,
@@ -217,16 +217,16 @@ def page(settings: BaseSettings) -> PageOptions:
 
 
 def budget(settings: BaseSettings) -> Budget:
-    """How much of a page is read, whoever reads it."""
+    """Limits on how much of a page is read."""
     return Budget(
         max_size=limits.READ_SIZE.read_most(settings), max_elements=limits.READ_ELEMENTS.read_most(settings)
     )
 
 
 def verify_tls(settings: BaseSettings) -> Verify:
-    """What becomes of hosts whose certificates do not hold. Scrapy's DOWNLOAD_VERIFY_CERTIFICATES requires them to.
+    """How invalid certificates are treated. Scrapy's DOWNLOAD_VERIFY_CERTIFICATES requires valid ones.
 
-    Raises `OptionError` where the two settings contradict each other, and where nothing could be checked.
+    Raises `OptionError` if the two settings contradict each other, or nothing could be checked.
     """
     name = declared.VERIFY_TLS.name
     verify = Verify(declared.VERIFY_TLS.read(settings))
@@ -241,7 +241,7 @@ def verify_tls(settings: BaseSettings) -> Verify:
 
 
 def schemes(settings: BaseSettings) -> Schemes:
-    """Those of the URLs that a seed may be, or a link lead to."""
+    """URL schemes that are crawled."""
     return CRAWLED if declared.FTP.read(settings) else WEB
 
 
@@ -261,7 +261,7 @@ def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> 
 
 
 def earlier_crawls(settings: BaseSettings) -> list[Path]:
-    """The directories of crawls whose bodies are not stored again. Raises `OptionError`."""
+    """Directories of earlier crawls whose bodies are not stored again. Raises `OptionError`."""
     named = [Path(name.strip()) for name in declared.DEDUPE_FROM.read(settings) if name.strip()]
     if named and declared.DUPLICATE_CONTENT.read(settings) == KEEP:
         raise OptionError(
@@ -271,24 +271,22 @@ def earlier_crawls(settings: BaseSettings) -> list[Path]:
 
 
 def secret(settings: BaseSettings, name: str) -> str:
-    """The text of the setting `name`, or of the file that it names after an `@`: everybody here can read the command
-    line of a process, and whoever may look at a container its environment. Raises `OptionError`.
-    """
+    """Value of the setting `name`, or content of the file that it names as `@FILE`. Raises `OptionError`."""
     return revealed(str(settings.get(name) or ""), name=name)
 
 
 def revealed(text: str, *, name: str) -> str:
-    """`text`, of the setting `name`, or what is in the file that it names after an `@`. Raises `OptionError`."""
+    """`text` of the setting `name`, or content of the file that it names as `@FILE`. Raises `OptionError`."""
     return secret_in(text[1:], name) if text.startswith("@") else text
 
 
 def static_from(settings: BaseSettings) -> str:
-    """The directory of the crawl whose most important URLs the seen test's cache is for; empty without one."""
+    """Directory of the crawl whose most important URLs get places in the seen test's cache; empty without one."""
     return str(declared.SEEN_STATIC_FROM.read(settings) or "")
 
 
 def seen(settings: BaseSettings) -> SeenOptions:
-    """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
+    """Options from the `SITECRAWL_SEEN_*` settings."""
     return SeenOptions(
         bloom=declared.SEEN_BLOOM.read(settings),
         error_rate=declared.SEEN_ERROR_RATE.read(settings),

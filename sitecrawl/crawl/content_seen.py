@@ -1,7 +1,7 @@
-"""The content-seen test of a crawl: what pages say that others have said, and what comes of it.
+"""The content-seen test of a crawl: which pages repeat others, and what follows from that.
 
-In Mercator (Heydon and Najork 1999, 3.4) a document whose content was seen is not processed any further, so that
-mirrors are not crawled twice. `SITECRAWL_DUPLICATE_CONTENT` says how far a crawl goes along with that.
+In Mercator (Heydon and Najork 1999, 3.4) a document whose content was seen is not processed further, so that mirrors
+are not crawled twice. `SITECRAWL_DUPLICATE_CONTENT` says how far a crawl does so.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sitecrawl.page.items import PageItem
 KEEP: Final = "keep"
 """Each page is stored with its body."""
 REVISIT: Final = "revisit"
-"""A body is stored once; the other pages that have it refer to that."""
+"""A body is stored once; other pages with it are stored as references."""
 SKIP_LINKS: Final = "skip-links"
-"""Besides, the links of those others are not followed."""
+"""As REVISIT, and links of the other pages are not followed."""
 DUPLICATE_CONTENT: Final = (KEEP, REVISIT, SKIP_LINKS)
 
 
 class ContentSeen:
-    """See the module. `duplicates` is one of `DUPLICATE_CONTENT`; `finish_handled` ends the fetches with whose pages
-    nobody has anything left to do.
+    """See the module. `duplicates` is one of `DUPLICATE_CONTENT`; `finish_handled` finishes the fetches that Scrapy
+    is done with.
     """
 
     def __init__(self, frontier: Frontier, duplicates: str, finish_handled: Callable[[], None]) -> None:
@@ -36,11 +36,11 @@ class ContentSeen:
         self._counts: Counter[str] = Counter()
 
     def follows(self, fetch: Fetch, page: PageItem) -> bool:
-        """Whether the links of `page` are followed. To be asked once.
+        """Whether the links of `page` are followed. Ask once a page.
 
-        They are not where another page, with which the crawl is done, has the content: its links fall into the same
-        checkpoint as itself, so a crash parts them nowhere. Of two that come at the same moment both lead on, and so
-        does one that is fetched again: it meets itself.
+        They are not if the crawl is done with another page of that content: its links are in the same checkpoint as
+        the page itself, so a crash cannot lose them. Of two such pages in flight at once, both are followed; so is a
+        page that is fetched again.
         """
         if not self._skips_links or fetch.visit.again:
             return True
@@ -51,10 +51,10 @@ class ContentSeen:
         return False
 
     def compare(self, fetch: Fetch) -> None:
-        """Find out whether others have the content of its page, and let them know that it has.
+        """Compare the page's content with others', and record it.
 
-        To be called once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
-        when it is fetched again after a crash.
+        Call once, when the fetch is over: content in a checkpoint before that would make the page repeat itself when
+        it is fetched again after a crash.
         """
         page = fetch.to_compare
         if page is None:

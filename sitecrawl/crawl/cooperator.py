@@ -1,4 +1,4 @@
-"""Long work in short turns, so that the event loop has other things done in between."""
+"""Run long work in short turns of the event loop."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from sitecrawl.crawl.checkpoints import Checkpoints
 
 _TURN: Final = 0.01
-"""Seconds that work goes on before the event loop has its turn."""
+"""Seconds of work between two turns of the event loop."""
 
 
 class Stopping(Exception):
-    """The crawl is being stopped: what has been begun is left, for the next run."""
+    """The crawl is stopping: unfinished work is left to the next run."""
 
 
 class Cooperator:
-    """Shares the event loop among the long works of one crawler, as Twisted's does: each calls `pause` often."""
+    """Shares the event loop among one crawler's long tasks: each calls `pause` often."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._ends = 0.0
 
     async def pause(self) -> None:
-        """Let the event loop do other things, if this turn has been long enough. Raises `Stopping`."""
+        """Yield to the event loop if this turn has been long enough. Raises `Stopping`."""
         if monotonic() < self._ends:
             return
         turn: Deferred[None] = Deferred()
@@ -45,7 +45,7 @@ class Cooperator:
 
 
 async def ended(work: Awaitable[None], checkpoints: Checkpoints) -> bool:
-    """Wait for long work. Whether it is over: it is not where the crawl stops. A `StorageError` stops the crawl."""
+    """Wait for long work; False if the crawl stopped first. A `StorageError` stops the crawl."""
     try:
         await work
     except Stopping:

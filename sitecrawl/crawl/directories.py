@@ -23,7 +23,7 @@ _JOB: Final = expression(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """Valid names of jobs, which come over HTTP and name directories."""
 
 LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
-"""Scrapy's commands that try something out: nobody wants to keep what they fetch."""
+"""Scrapy's commands that only try something out; their crawls are temporary."""
 
 
 def only_looks() -> bool:
@@ -34,13 +34,13 @@ def only_looks() -> bool:
 
 
 def is_job() -> bool:
-    """Whether scrapyd has started this process: nobody sees its terminal, its log is what a user reads."""
+    """Whether scrapyd started this process, so that users read its log and no terminal."""
     return any(word.startswith("_job=") for word in sys.orig_argv)
 
 
 def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
-    """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
-    look, one that will go. Raises `OptionError` for a job whose directory would be that of all.
+    """The crawl's directory: JOBDIR, that of scrapyd's job, or a new one named after spider and time; a temporary one
+    for commands of `LOOKS`. Raises `OptionError` for a scrapyd job without a directory of its own.
     """
     if job in _NO_NAMES:
         raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")
@@ -52,14 +52,14 @@ def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
 
 
 def temporary() -> Path:
-    """A new directory that goes with this process."""
+    """A directory that is deleted at the end of this process."""
     path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
 
 
 def _claimed(name: str) -> Path:
-    """A new directory, which no crawl that starts in the same second has."""
+    """Create a directory called `name`, or with a number if another crawl took that in the same second."""
     path, serial = CRAWLS / name, 1
     while True:
         try:
@@ -74,9 +74,7 @@ def _claimed(name: str) -> Path:
 
 
 def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
-    """Where the crawl lives that JOBDIR names, or `name`, of a job; None for one that gets a new directory. Raises
-    `OptionError`.
-    """
+    """Directory named by JOBDIR or by the job `name`; None for a crawl that gets a new one. Raises `OptionError`."""
     if name:
         return job_directory(settings, name, scrapyd_job)
     jobdir = settings.get("JOBDIR")
@@ -84,8 +82,8 @@ def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path
 
 
 def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
-    """Where the crawl that the spider argument `job` names lives: beside the directories of scrapyd's other jobs of
-    this spider, or below `CRAWLS`. Raises `OptionError` if JOBDIR says otherwise, or for what is no name.
+    """Directory of the spider argument `job`: beside scrapyd's other jobs of this spider, or below `CRAWLS`. Raises
+    `OptionError` if JOBDIR names another one, or for an invalid name.
     """
     jobdir = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
     if jobdir is not None and jobdir.name not in {scrapyd_job, name}:
@@ -99,7 +97,7 @@ def _job_in(parent: Path, name: str) -> Path:
 
 
 def check_job_name(name: str) -> None:
-    """Raises `OptionError` for what is no name of a job."""
+    """Raise `OptionError` for an invalid job name."""
     if not _JOB.fullmatch(name):
         raise OptionError(
             f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"

@@ -47,7 +47,7 @@ LISTED: Final = 100_000
 
 
 class Admitting(Protocol):
-    """What a site spider says of links, and how it reads a page."""
+    """The methods of a site spider that a dry run uses."""
 
     def admits(self, link: Link) -> bool: ...
     def admits_redirect(self, url: str, *, of_seed: bool) -> bool: ...
@@ -60,24 +60,24 @@ class Look:
     """What was seen."""
 
     found: dict[str, str] = field(default_factory=dict)
-    """URLs in scope that robots.txt does not forbid, in the order in which they were found, and their hosts."""
+    """Hosts by URL in scope that robots.txt does not forbid, in the order in which they were found."""
     fetched: list[tuple[str, float, int]] = field(default_factory=list)
-    """Host, seconds and bytes, unpacked, of each page."""
+    """Host, seconds and unpacked bytes of each fetched page."""
     failed: list[str] = field(default_factory=list)
-    """Lines on what did not come."""
+    """Lines about failures."""
     forbidden: set[str] = field(default_factory=set)
     listed: dict[str, str] = field(default_factory=dict)
-    """The same of those that only sitemaps list."""
+    """The same as `found` for URLs that only sitemaps list."""
     unread: int = 0
-    """Sitemaps that were not fetched, for there were too many."""
+    """Sitemaps not fetched because there were too many."""
     catches: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
     sitemaps: int = 0
     robots: int = 0
     is_whole: bool = False
-    """Whether nothing that was found is left unread."""
+    """Whether everything found was read."""
 
     def estimate(self) -> int:
-        """URLs that there are at the least."""
+        """Estimated least number of URLs."""
         if self.is_whole:
             return len(self.found)
         one, other = (catch - self.forbidden for catch in self.catches)
@@ -85,7 +85,7 @@ class Look:
 
 
 class DryRun:
-    """One look, on the downloads of `crawler`: its middlewares, its robots.txt, its redirects."""
+    """A dry run with the downloads of `crawler`: its middlewares, robots.txt and redirects."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class DryRun:
         self.look = Look()
 
     async def run(self) -> list[str]:
-        """Returns the lines that tell of it; `look` has the URLs."""
+        """Look; return lines for the user. `look` has the URLs."""
         self._crawler.signals.connect(self._robots_parsed, robots_parsed)
         self._runtime.on_robots.append(self._robots_fetched)
         waiting: deque[tuple[str, int]] = deque()
@@ -136,7 +136,7 @@ class DryRun:
             waiting.append((link.url, depth))
 
     def _is_new(self, link: Link) -> bool:
-        """Whether it may be fetched and nobody has found it yet."""
+        """Whether `link` is new and may be fetched."""
         if self._is_forbidden(link.url):
             self.look.forbidden.add(link.url)
         return link.url not in self.look.found and link.url not in self.look.forbidden
@@ -177,7 +177,7 @@ class DryRun:
                     self.look.listed[link.url] = link.host
 
     async def _get(self, url: str) -> Response | None:
-        """None, and a line, where nothing came."""
+        """Fetch `url`; None, and a line in `failed`, without an answer."""
         assert self._crawler.engine
         host = parse(url).host
         await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - time.monotonic()))
@@ -196,7 +196,7 @@ class DryRun:
         return response
 
     def _pause(self, url: str, seconds: float) -> float:
-        """How long the host rests after a download that took `seconds`, as the frontier has it."""
+        """Seconds for which the host rests after a download of `seconds`, as in the frontier."""
         politeness = self._runtime.terms.of(parse(url).host).politeness
         parser = self._parsers.get(_root(url))
         asked = (parser.crawl_delay(self._agent) or 0.0) if parser is not None else 0.0
@@ -213,7 +213,7 @@ class DryRun:
         self._parsers[_root(request.url)] = robotparser
 
     def _is_forbidden(self, url: str) -> bool:
-        """As far as its host's robots.txt is known."""
+        """Whether its host's robots.txt, if known, forbids `url`."""
         parser = self._parsers.get(_root(url))
         return parser is not None and not parser.allowed(url, self._agent)
 
@@ -252,7 +252,7 @@ class DryRun:
         yield f"  size          {some}{size(least * mean)} unpacked, {size(mean)} a page"
 
     def _time(self, pages: int, seconds: float) -> tuple[float, str]:
-        """Of the host that takes longest, whose share is that of the URLs found; and how fast that is asked."""
+        """Estimated seconds for the slowest host, by its share of the URLs found, and its seconds a page."""
         hosts = Counter(self.look.found.values())
         longest, takes, words = 0.0, 0.0, ""
         for host, found in hosts.items():
@@ -281,7 +281,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "LOGSTATS_INTERVAL": 0.0,
     "FEEDS": {},
 }
-"""Of a crawl that only looks: it writes nothing, and says nothing else."""
+"""Settings of a dry run: nothing is written or printed besides."""
 OF_PLUGINS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_EXPORTS": [],
@@ -290,4 +290,4 @@ OF_PLUGINS: Final[dict[str, Any]] = {
     "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_WEBHOOKS": [],
 }
-"""The same, where those are here."""
+"""The same for settings of plug-ins, if these are installed."""

@@ -1,9 +1,8 @@
 """How a crawl ended: Scrapy's finish reason, and words.
 
-Neither says that a crawl is complete which has left pages unread. Scrapy would call each of them "finished" that ends
-because nothing may be fetched any more. Pages that were fetched in another form are not unread. Nor is a crawl
-incomplete for what was asked for and got no usable answer, or was never to be fetched (robots.txt, `deny`, a depth
-limit): the words say the former, and name a depth limit.
+Neither calls a crawl complete that has left pages unread; Scrapy would call it "finished" whenever nothing may be
+fetched any more. Pages fetched in another form are not unread. A crawl is also complete if URLs gave no usable answer
+(the words say so) or were excluded (robots.txt, `deny`, a depth limit).
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from sitecrawl.frontier.left import HeldBack, held_back, sets
 FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""
 HELD_BACK: Final = "held_back"
-"""Something is left that is held back."""
+"""URLs are left that are held back."""
 NO_BROWSER: Final = "no_browser"
-"""Nobody can render the pages that are to be rendered."""
+"""Pages are to be rendered, and no browser works."""
 HOSTS_SILENT: Final = "hosts_silent"
-"""Nothing is held back, but hosts have ceased to answer of which something is left."""
+"""Nothing is held back, but URLs are left on hosts that have stopped answering."""
 MAX_PAGES: Final = "max_pages"
-"""The limit of URLs is reached, of the crawl or of each host that has more."""
+"""The limit of URLs is reached, of the crawl or of every host with URLs left."""
 BY_ITSELF: Final = frozenset({FINISHED, HELD_BACK, HOSTS_SILENT, MAX_PAGES})
 """Reasons of crawls that ended by themselves, without an error."""
 
@@ -51,7 +50,7 @@ class Left:
     """Numbers of URLs that a crawl has not fetched."""
 
     waiting: int = 0
-    """All that wait, or are in flight."""
+    """URLs that wait or are in flight."""
     held: HeldBack = field(default_factory=HeldBack)
     joined: int = 0
     """Waiting URLs that are other forms of pages."""
@@ -59,7 +58,7 @@ class Left:
     """Waiting URLs of hosts that ceased to answer."""
     silent_hosts: int = 0
     failed: int = 0
-    """Given up: no answer of theirs was of use."""
+    """URLs given up without a usable answer."""
     full: bool = False
     """Whether no more URLs are wanted."""
     max_depth: int = 0
@@ -67,11 +66,11 @@ class Left:
 
     @property
     def unread(self) -> int:
-        """URLs that wait, and are no other forms of pages."""
+        """Waiting URLs that are no other forms of pages."""
         return self.waiting - self.joined
 
     def stats(self) -> Iterator[tuple[str, int]]:
-        """Its statistics, without zeros."""
+        """Nonzero statistics."""
         held = self.held.urls.total()
         counts = {"waiting": self.waiting, "held": held, "joined": self.joined, "silent": self.silent}
         return ((f"frontier/{name}", urls) for name, urls in counts.items() if urls)
@@ -108,7 +107,7 @@ def finish_reason(left: Left) -> str:
 
 
 def ending_of(runtime: Runtime, reason: str) -> str:
-    """How the crawl of `runtime` ended, for Scrapy's finish reason `reason`: see `ending`."""
+    """`ending` for the crawl of `runtime` and Scrapy's finish `reason`."""
     return ending(reason, left_of(runtime))
 
 
@@ -132,7 +131,7 @@ def _by_itself(left: Left) -> str:
     if not parts:
         return f"finished: nothing is left to fetch{depth}{note}"
     number = left.held.urls.total() + left.silent + left.failed
-    return f"ended with all but {_urls(number, 'known ')} fetched{depth}: {', '.join(parts)}{note}"
+    return f"ended with {_urls(number, 'known ')} not fetched{depth}: {', '.join(parts)}{note}"
 
 
 def _left_out(left: Left) -> Iterator[str]:

@@ -21,14 +21,12 @@ class SentAt:
 
     @property
     def seconds(self) -> float:
-        """Seconds since then, whatever has been done to the clock."""
+        """Seconds since then by the monotonic clock."""
         return time.monotonic() - self._tick
 
 
 def exchange_of(request: Request, response: Response, sent_at: SentAt, shown: Headers = ()) -> Exchange:
-    """What came just now. `shown`: headers that were sent in the place of the request's own, as others may see
-    them.
-    """
+    """The exchange whose `response` has just come. `shown`: masked headers in the place of those added on sending."""
     names = {name.lower() for name, _ in shown}
     sent = pairs(request.headers)
     return Exchange(

@@ -11,10 +11,10 @@ from sitecrawl.crawldir.participant import Participant
 
 
 class FeedFiles(Participant):
-    """Hands what feeds into local files hold in memory to the operating system at every checkpoint, before the pages
-    that it comes from are done: after a `kill -9` a feed may have an item twice, and lacks none.
+    """Flushes feeds in local files at every checkpoint, before the pages they come from count as done: after a `kill
+    -9` a feed may repeat an item, but lacks none.
 
-    What Scrapy gathers in a passing file first, to send it to S3 or FTP at the end, a crash still costs.
+    A crash still loses items that Scrapy gathers in a temporary file to send to S3 or FTP at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -20,24 +20,24 @@ from sitecrawl.page.media_type import HTML
 
 @dataclass(frozen=True, init=False, eq=False)
 class Fetch:
-    """A visit as Scrapy works on it, from the frontier's `next` on, until its page is stored.
+    """A visit while Scrapy works on it: from the frontier's `next` until its page is stored.
 
-    Others read its fields, and its methods alone change them. Invariants:
+    Other code reads the fields; only methods change them. Invariants:
 
-    - Of `status`, `error` and `excluded` at most one is set: the last that has happened counts.
-    - There is an `exchange` only with a `status`, and there are `parts` only with an `exchange`.
-    - What is `interrupted` is neither stored nor done, whatever else has happened.
+    - At most one of `status`, `error` and `excluded` is set: the last that happened.
+    - `exchange` needs a `status`, and `parts` need an `exchange`.
+    - An `interrupted` fetch is neither stored nor done.
 
-    Whose an exchange is: the fetch owns it, from `arrived` on, and gives it to the page store once, when the fetch is
-    over (`captured`). A `PageItem` made of it refers to it, and decides by that what is stored:
+    The fetch owns its exchange from `arrived` on, and gives it to the page store once, when the fetch is over
+    (`captured`). A `PageItem` made of it refers to it and decides what is stored:
 
-    - no page, as of a redirect or an error: the exchange alone. By a spider that yields none, as most of Scrapy's do:
-      with what it says of itself, if it is one that people read (`own_page`);
-    - a page that came through the pipelines (`passed`): with what the page refers to, also if a pipeline has put
-      another page or another exchange in its place;
-    - a page that a pipeline dropped: nothing.
+    - without a page, as for a redirect or an error: the exchange. If a spider yields no page, as most of Scrapy's do:
+      the exchange with the facts of the page itself, if it is HTML or a document (`own_page`);
+    - with a page that came through the pipelines (`passed`): what that page refers to, also if a pipeline has
+      replaced page or exchange;
+    - with a page that a pipeline dropped: nothing.
 
-    What belongs to no fetch, such as a robots.txt or a page made by hand, whoever has it hands to `Runtime.put`.
+    What belongs to no fetch, such as a robots.txt or a page made by hand, goes to `Runtime.put`.
     """
 
     visit: Visit
@@ -46,7 +46,7 @@ class Fetch:
     status: int = 0
     """Status of the answer; 0 without one."""
     error: str = ""
-    """Why nothing came back, or nothing of use."""
+    """Why there was no usable answer."""
     excluded: str = ""
     """The rule that forbids it."""
     exchange: Exchange | None = None
@@ -54,32 +54,32 @@ class Fetch:
     page: PageItem | None = None
     """The page that a spider made of it."""
     read: Callable[[], PageItem] | None = None
-    """Reads what a spider was given; None where no spider was given anything."""
+    """Reads the page from the response that a spider got; None if no spider got one."""
     stored_page: PageItem | None = None
-    """The page that the pipelines let through to the page store."""
+    """The page that came through the pipelines to the page store."""
     interrupted: bool = False
-    """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
+    """Whether the crawl stopped without waiting for it: the URL stays queued for the next run."""
     is_given_back: bool = False
-    """Whether it goes back into the frontier as if it had never been handed out: this machine could not ask, or the
-    host was asked for its robots.txt first, and rests from that."""
+    """Whether it goes back into the frontier as if never handed out, because this machine could not ask, or the host
+    now rests after the request for its robots.txt."""
     rest: float = 0.0
     """Seconds for which its host is then left alone."""
     links_are_known: bool = False
-    """Whether the frontier has its links already: those of its page are to be left out."""
+    """Whether the frontier has its links already, so those of its page are left out."""
     leads_on: bool = False
     """Whether it redirects to a URL that was not known."""
     is_worth_it: bool = False
-    """Whether it was worth having, whatever its status and its content say."""
+    """Whether it counts as good whatever its status and content."""
     parts: tuple[Exchange, ...] = ()
     """Exchanges of the browser that rendered the page, stored together with it."""
     is_unrendered: bool = False
-    """Whether a browser was to render it, and could not: it is taken as it came."""
+    """Whether rendering failed, so that the page is taken as sent."""
     brought: frozenset[str] = frozenset()
-    """The URLs of all that the browser was given: nobody has to fetch these for the page."""
+    """URLs that the browser got for the page, so that they are not fetched as requisites."""
     sent: Sent | None = None
-    """Of what came, where the page has another body: what a browser made of that."""
+    """The body as sent, if a browser made another one of it."""
     verdict: Verdict | None = None
-    """Whether other pages have its content; None if it was not looked at."""
+    """Whether other pages have its content; None if not compared."""
 
     def __init__(self, visit: Visit, request: Request) -> None:
         self._note(visit=visit, request=request)  # the others are the class's, until they change
@@ -101,11 +101,11 @@ class Fetch:
         )
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
-        """An answer has come; without `exchange` there is nothing of it to store."""
+        """Note an answer; without `exchange` nothing of it is stored."""
         self._end(status=status, exchange=exchange)
 
     def rendered(self, parts: tuple[Exchange, ...], brought: frozenset[str], sent: Sent) -> None:
-        """A browser has rendered what has arrived."""
+        """Note that a browser rendered the answer."""
         assert self.exchange is not None, self.visit.url
         self._note(parts=parts, brought=brought, sent=sent)
 
@@ -131,11 +131,11 @@ class Fetch:
         self._note(leads_on=True)
 
     def given(self, read: Callable[[], PageItem]) -> None:
-        """A spider gets what has arrived, of which `read` makes a page if the spider does not."""
+        """Note that a spider gets the response; `read` makes a page if the spider does not."""
         self._note(read=read)
 
     def parsed(self, page: PageItem) -> None:
-        """A spider has made this page of it, on which the pipelines have yet to decide."""
+        """Note the page that a spider made; the pipelines have yet to decide on it."""
         self._note(page=page)
 
     def passed(self, page: PageItem) -> None:
@@ -161,8 +161,8 @@ class Fetch:
         return self.exchange, None
 
     def own_page(self) -> PageItem | None:
-        """What the spider has made no page of, though it is one: HTML, or a document. Its links are the spider's to
-        follow, and it is compared with no other page.
+        """The page of HTML or a document that the spider made no page of. The spider follows its links itself, and it
+        is compared with no other page.
         """
         is_answer = self.is_success and not self.is_worth_it and not self.visit.is_requisite
         if self.page is not None or self.read is None or not is_answer or self.request.method == "HEAD":
@@ -173,7 +173,7 @@ class Fetch:
 
     @property
     def may_be_rendered(self) -> bool:
-        """Whether what came says that it is a page, which a browser could make more of."""
+        """Whether the answer is a page that a browser could render."""
         exchange = self.exchange
         if exchange is None or exchange.method != "GET" or exchange.status != 200 or self.visit.is_requisite:
             return False
@@ -190,23 +190,23 @@ class Fetch:
 
     @property
     def is_miss(self) -> bool:
-        """Whether nobody has said that there is anything at its URL, and nothing is."""
+        """Whether a guessed URL turned out not to exist."""
         return is_miss(self.request, self.status)
 
     @property
     def changed(self) -> bool | None:
-        """Whether no page had this body before; None if it was not looked at."""
+        """Whether no page had this body before; None if not compared."""
         return None if self.verdict is None else self.verdict != Verdict.EQUAL
 
     @property
     def to_compare(self) -> PageItem | None:
-        """The page on whose content depends whether the fetch was good; None if it does not."""
+        """The page whose content decides whether the fetch was good; None if that is decided otherwise."""
         page = self.page if self.is_success and not self.is_worth_it else None
         return None if page is None or page.quarantined else page
 
     @property
     def is_good(self) -> bool:
-        """Whether it was worth a fetch: a success that may be indexed and repeats no other, or a way to a new URL."""
+        """Whether it is good: a success that may be indexed and repeats no other page, or a redirect to a new URL."""
         if self.is_worth_it:
             return True
         if not self.is_success:
@@ -217,7 +217,7 @@ class Fetch:
         return not repeats and not self.page.noindex
 
     def tell_visit(self) -> None:
-        """Let the visit know what came, or why nothing did."""
+        """Record the result in the visit."""
         self.visit.status = self.status
         self.visit.cause = cause_of(self.error, self.excluded)
 

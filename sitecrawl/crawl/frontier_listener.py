@@ -23,13 +23,13 @@ from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.url import CRAWLED, Schemes, Url, parse
 
 LED_TO: Final = "led-to "
-"""Before a seed that workers tell one another of: a page has named it, and no person."""
+"""Prefix, between workers, of a seed that a redirect led to and no person named."""
 SAID: Final = "said "
-"""Before what the spider of one worker says to those of the others."""
+"""Prefix of a message from one worker's spider to those of the others."""
 
 
 class Engine(Protocol):
-    """The part of a crawl's `Runtime` that the handlers use."""
+    """What the handlers use of a crawl's `Runtime`."""
 
     crawler: Crawler
     stats: StatsCollector
@@ -49,11 +49,11 @@ class Engine(Protocol):
 
 
 _OF_REQUEST: Final = frozenset({"url", "method", "meta", "headers", "body"})
-"""Keys of a pushed seed; all others are data of a form."""
+"""Keys of a pushed seed; all others are form data."""
 
 
 class FrontierListener:
-    """A `WorkerListener`, which hears nothing before the runtime is whole."""
+    """A `WorkerListener`; no event reaches it before the runtime is complete."""
 
     def __init__(self, runtime: Engine) -> None:
         self._runtime = runtime
@@ -63,7 +63,7 @@ class FrontierListener:
             listener(key)
 
     def linked_to(self, key: bytes) -> None:
-        """A page that was read as an image or a frame is read again as a page: its links count now."""
+        """Queue again, as a page, what was fetched as a requisite and is now linked to: its links count."""
         frontier, store = self._runtime.frontier, self._runtime.store
         record = frontier.urls.get(key)
         stored = store.media_type(record.url) if record is not None and store is not None else None
@@ -126,8 +126,8 @@ class FrontierListener:
 
 
 def pushed_request(url: str, fields: Mapping[str, Any]) -> Request:
-    """That of a pushed seed, as scrapy-redis would make it: what is no part of a request is data of a form; and with
-    `headers` and `body`, which scrapy-redis does not know. Raises `TypeError` or `ValueError`.
+    """Request of a pushed seed, as scrapy-redis would make it: keys that are no part of a request are form data. Also
+    takes `headers` and `body`. Raises `TypeError` or `ValueError`.
     """
     given = {name: fields[name] for name in ("method", "meta", "headers", "body") if fields.get(name) is not None}
     form = {name: value for name, value in fields.items() if name not in _OF_REQUEST}

@@ -1,4 +1,4 @@
-"""How a crawl's frontier is made of its settings: its own, or a worker's share of one on Redis."""
+"""Make a crawl's frontier: its own, or a worker's share of one on Redis."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier
 
 HOST_KEYS_KEPT: Final = 16_384
-"""Hosts whose keys stay in memory."""
+"""Host keys cached in memory."""
 
 
 def join_crawl(crawler: Crawler) -> Joined | None:
-    """The crawl on Redis that the settings name, if they do."""
+    """Join the crawl on Redis that the settings name; None if they name none."""
     options = sharing.cluster(crawler.settings, crawler.spidercls.name)
     if options is None:
         return None
@@ -65,7 +65,7 @@ class FrontierFactory:
         self._fingerprint = fingerprint
 
     def own(self, database: Database, listener: Listener) -> DiskFrontier:
-        """That of a crawl in this process alone. Raises `FormatMismatch` for a worker's database."""
+        """The frontier of a single process. Raises `FormatMismatch` for a worker's database."""
         if database.get("meta", WORKER) is not None:
             raise FormatMismatch(
                 f"{self._filter_file.parent} belongs to a worker, and has a part of a crawl that others share: "
@@ -74,7 +74,7 @@ class FrontierFactory:
         return self._over(database, self._seen(), listener)
 
     def of_worker(self, database: Database, joined: Joined, listener: WorkerListener) -> SharedFrontier:
-        """That of a worker on the crawl that was joined. Raises `OptionError`."""
+        """The frontier of a worker on the joined crawl. Raises `OptionError`."""
         from sitecrawl.crawl.shared_frontiers import shared_frontier  # noqa: PLC0415 - Redis, for those who share
 
         self.terms.max_pages = 0  # it is that of all workers

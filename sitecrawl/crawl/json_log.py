@@ -28,8 +28,8 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_wanted(settings: BaseSettings) -> None:
-    """Let Scrapy's log have JSON lines from here on, if the settings ask for them. Scrapy makes its handler anew when
-    the crawler has its settings, so the downloader, which comes next, asks again.
+    """Switch Scrapy's log to JSON lines if the settings say so. Scrapy replaces its handler when the crawler gets its
+    settings, so the downloader, which is made next, calls this again.
     """
     handler = get_scrapy_root_handler()
     if handler is not None and declared.LOG_JSON.read(settings):

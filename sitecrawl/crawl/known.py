@@ -1,4 +1,4 @@
-"""Iterate over the known URLs that a crawl may fetch again, in between other work."""
+"""Iterate over the known URLs that a crawl may fetch again, in short turns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.recrawl.schedule import Standing
 
 _CHUNK: Final = 1_000
-"""Records between two questions to the database."""
+"""Records read from the database at once."""
 _ENDED: Final = frozenset({UrlState.FETCHED, UrlState.FAILED})
 
 
 async def askable(runtime: Runtime, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[bytes, UrlRecord]]:
-    """The URLs that were asked for as pages, and those that robots.txt forbade, for it may allow them now; each with
-    its key and its record as it is now. What a form or a spider's own request has brought is left out. Raises
-    `StorageError` and what `pause` does.
+    """Yield URLs that were asked for as pages or forbidden by robots.txt, each with its key and current record. Those
+    of forms and a spider's own requests are left out. Raises `StorageError` and what `pause` raises.
     """
     start = b""
     while rows := list(islice(runtime.database.scan("urls", start), _CHUNK)):
@@ -38,7 +37,7 @@ def _is_askable(record: UrlRecord) -> bool:
 
 
 def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
-    """Whether a page has come that can be compared with what was there before."""
+    """Whether this is a page that can be compared with an earlier version."""
     return page is not None and 200 <= page.status < 300 and not page.quarantined
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from sitecrawl.crawl.requests import host_of
 
 MOST: Final = 1_000
-"""Hosts that are remembered: those that failed last."""
+"""Most hosts remembered, the latest to fail."""
 
 
 class LastFailures:
@@ -18,7 +18,7 @@ class LastFailures:
         self._by_host: OrderedDict[str, tuple[type[Exception], str]] = OrderedDict()
 
     def note(self, url: str, error: Exception) -> None:
-        """A download of `url` has failed with `error`."""
+        """Note that a download of `url` failed with `error`."""
         host = host_of(url)
         self._by_host[host] = type(error), str(error)
         self._by_host.move_to_end(host)

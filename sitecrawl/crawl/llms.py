@@ -1,4 +1,4 @@
-"""Asks the hosts of seeds for their llms.txt, once each, and takes what these list for links."""
+"""Ask the hosts of seeds for their llms.txt, once each, and take what these list as links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEPTH = 1
 
 
 def ask(runtime: Runtime, seeds: Iterable[Url]) -> None:
-    """Queue one request for each host, before its pages. What was asked for in an earlier run is known."""
+    """Queue a request for each host, before its pages. Those of earlier runs are known and not repeated."""
     for url in {seed.host: parse(PATH, seed.href) for seed in seeds if seed.scheme in WEB}.values():
         link = Link(url.href, url.host, key=runtime.key_of(url.href))
         request = pack({"meta": {GUESS: True}})  # nobody has said that there is one
@@ -29,7 +29,7 @@ def ask(runtime: Runtime, seeds: Iterable[Url]) -> None:
 
 
 def read(runtime: Runtime, fetch: Fetch | None, page: PageItem) -> bool:
-    """Give `page` the links that it lists, if it is an llms.txt; False if it stands there in the place of one."""
+    """Set the links of `page` to those that it lists, if it is an llms.txt; False for another page in its place."""
     if urlsplit(page.url).path != PATH or not 200 <= page.status < 300:
         return True
     if is_llms_txt(page):

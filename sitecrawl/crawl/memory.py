@@ -1,8 +1,7 @@
-"""What happens when the process finds no more memory: the crawl ends, and keeps what its last checkpoint has.
+"""End the crawl when the process runs out of memory, and keep the last checkpoint.
 
-A `MemoryError` comes from anywhere, also from half way through a change: what is in memory may be half of something,
-and nothing of it is stored any more. Nobody handles one, so each comes to the log in the end, from Scrapy, Twisted or
-asyncio. There it is noticed.
+A `MemoryError` may come from half way through a change, so the state in memory may be inconsistent and is not stored.
+No code handles one, so each is logged in the end by Scrapy, Twisted or asyncio, which is where it is noticed.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable
 
 
 class MemoryWatch(logging.Handler):
-    """Calls `found` once between `begin` and `end`, when a `MemoryError` is logged, in whatever thread that is."""
+    """Calls `found` once between `begin` and `end`, when a `MemoryError` is logged in any thread."""
 
     def __init__(self, found: Callable[[], None]) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
 """Outcomes of a crawl's hosts, and why some gave no page: for summary, report and dashboard.
 
-Looked at are the hosts at which the crawl begins, those of its seeds and where these redirect to: that a link of some
-page leads nowhere is no surprise. The last that kept the crawl from a page of a host is the host's cause, until a
-page of it comes.
+Only hosts of seeds and of their redirects count; links that lead nowhere are no surprise. The cause of a host is what
+last kept the crawl from one of its pages, until a page comes.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.pagestore.record import NOT_MODIFIED
 
 MAX_HOSTS: Final = 10_000
-"""Hosts that are told apart: those that were heard of first."""
+"""Most hosts counted, the first to be met."""
 NO_PAGE: Final = "outcomes/no_page"
-"""The statistic of a crawl that has fetched no page, in any of its runs."""
+"""Statistic: no page was fetched in any run."""
 HOSTS: Final = "outcomes/hosts_without_page/"
 """Prefix of the stats that count hosts by why they gave none."""
 _SAID: Final = 3
-"""Causes that one sentence has room for."""
+"""Causes named in one sentence."""
 
 
 class OutcomeCounts(Participant):
@@ -46,14 +45,14 @@ class OutcomeCounts(Participant):
         self._hosts: dict[str, tuple[str, str] | None] = {}
         """Cause and detail of each host without a page; None for a host with one."""
         self._without = 0
-        """Hosts that gave none."""
+        """Hosts without a page."""
         self._causes: list[CauseCount] | None = None
         """Cached result of `causes`; None when it has to be counted anew."""
         self._certificates = dict(self._before.certificates)
         self._has_changed = False
 
     def ended(self, fetch: Fetch) -> None:
-        """An attempt is over; its URL may be asked for again."""
+        """Note the end of an attempt; its URL may be retried."""
         if fetch.visit.is_requisite or fetch.is_given_back or GUESS in fetch.request.meta:
             return
         if _is_page(fetch):
@@ -65,7 +64,7 @@ class OutcomeCounts(Participant):
             self.hindered(fetch.visit, why)
 
     def hindered(self, visit: Visit, why: str, about: str = "", *, is_better_known: bool = False) -> None:
-        """`why` kept the crawl from the URL of `visit`; if it `is_better_known`, what was said before counts."""
+        """Note that `why` kept the crawl from the URL of `visit`. With `is_better_known`, an earlier cause stays."""
         host = host_of(visit.url)
         if visit.depth or visit.is_requisite or not why or (is_better_known and host in self._hosts):
             return
@@ -80,7 +79,7 @@ class OutcomeCounts(Participant):
             self._hosts[host] = cause
 
     def finished(self, fetch: Fetch) -> None:
-        """Its visit is over."""
+        """Note the end of a visit."""
         if _is_page(fetch):
             self._pages += 1
         elif fetch.status:
@@ -88,7 +87,7 @@ class OutcomeCounts(Participant):
         self._has_changed = True
 
     def distrusted(self, host: str, fault: str) -> bool:
-        """The certificate of `host` does not hold, and it is asked all the same; gives whether that is news."""
+        """Note that `host` is crawled with an invalid certificate; returns whether that is new."""
         if host in self._certificates or len(self._certificates) >= MAX_HOSTS:
             return False
         self._certificates[host] = fault
@@ -97,7 +96,7 @@ class OutcomeCounts(Participant):
 
     @property
     def whole(self) -> Outcomes:
-        """Outcomes of this run and those before it."""
+        """Outcomes of all runs."""
         pages, others = self._before.pages + self._pages, self._before.others + self._others
         return Outcomes(pages, others, self.causes, self._certificates)
 
@@ -116,11 +115,11 @@ class OutcomeCounts(Participant):
         ]
 
     def are_none(self, fetched: int) -> bool:
-        """Whether no page was fetched in any run, of a crawl that has `fetched` so many URLs, here and elsewhere."""
+        """Whether no page was fetched in any run. `fetched`: URLs fetched, here and elsewhere."""
         return not self.whole.pages and fetched <= self.whole.others
 
     def tell(self, stats: StatsCollector, fetched: int) -> None:
-        """Let the statistics say it, at the end of the crawl."""
+        """Write the statistics at the end of the crawl."""
         for cause in self.causes:
             stats.set_value(HOSTS + cause.why, cause.hosts)
         if self.are_none(fetched):
@@ -133,7 +132,7 @@ class OutcomeCounts(Participant):
 
 
 def _is_page(fetch: Fetch) -> bool:
-    """Whether it is a page: not if it is only a sitemap; 304 is an unchanged page."""
+    """Whether it is a page. A mere sitemap is none; a 304 is an unchanged page."""
     is_sitemap = fetch.is_worth_it and fetch.page is None and fetch.is_success
     return not is_sitemap and (fetch.is_success or fetch.status == NOT_MODIFIED)
 
@@ -153,14 +152,12 @@ def _target(fetch: Fetch) -> str:
 
 
 def out_of_scope(request: Request) -> tuple[str, str]:
-    """Why a redirect is not followed that leads to `request`, and what else there is to say."""
+    """Why the redirect to `request` is not followed, and details."""
     return causes.OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
 
 
 def of_traffic(traffic: Traffic) -> list[CauseCount]:
-    """What kept a run from pages whose frontier is not ours, so that nobody knows which hosts gave none: the causes
-    of requests, each without an example.
-    """
+    """Causes of failed requests of a run without our frontier, in which hosts are not known. No examples."""
     found = Counter(traffic.failures)
     found.update({causes.of_status(status): n for status, n in traffic.statuses.items() if status >= 400})
     found[causes.REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
@@ -169,7 +166,7 @@ def of_traffic(traffic: Traffic) -> list[CauseCount]:
 
 
 def in_short(found: Sequence[CauseCount]) -> str:
-    """Why a crawl has no page: the causes of the most hosts."""
+    """The most frequent causes for a crawl without a page, in words."""
     parts = [_shortly(cause) for cause in found[:_SAID]]
     more = len(found) - _SAID
     return "; ".join([*parts, f"and {more:,} more {'cause' if more == 1 else 'causes'}"] if more > 0 else parts)

@@ -1,4 +1,4 @@
-"""What is written when a crawl has ended: files of plug-ins, here or in a store elsewhere."""
+"""Files of plug-ins written after a crawl, locally or in a remote store."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sitecrawl.crawl import sharing
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A file, or by a URL one in a store elsewhere."""
+    """An output file, local or, by a URL, in a remote store."""
 
     target: str
     write: Callable[[Path, Settings], None]
-    """Makes it of the crawl's directory. Raises `SitecrawlError`."""
+    """Writes it from the crawl's directory. Raises `SitecrawlError`."""
 
 
 def outputs(settings: BaseSettings) -> list[Output]:
-    """Those that the settings of plug-ins name. Raises `OptionError` for what has no form."""
+    """Outputs named by settings of plug-ins. Raises `OptionError` for an unknown format."""
     found = []
     for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
         for setting, path in plugin.outputs.items():
@@ -37,7 +37,7 @@ def outputs(settings: BaseSettings) -> list[Output]:
 
 
 def check_outputs(settings: BaseSettings) -> None:
-    """Raises `OptionError` for what could not be written, as far as that is known before there is anything to."""
+    """Raise `OptionError` for outputs that cannot be written, as far as that is known at the start."""
     found = outputs(settings)
     for output in found:
         check_target(output.target, settings)
@@ -49,7 +49,7 @@ def check_outputs(settings: BaseSettings) -> None:
 
 
 def check_target(target: object, settings: BaseSettings) -> None:
-    """Raises `OptionError`."""
+    """Check that `target` can be written. Raises `OptionError`."""
     if not isinstance(target, str):
         raise OptionError(f"{target!r} is no name of a file")
     if is_remote(target):
@@ -61,13 +61,13 @@ def check_target(target: object, settings: BaseSettings) -> None:
 
 
 def is_remote(name: str) -> bool:
-    """Whether what a user has named is a URL, and no file here."""
+    """Whether `name` is a URL and no local file."""
     return "://" in name
 
 
 @contextmanager
 def output(name: str, settings: BaseSettings) -> Iterator[str]:
-    """The file to write what is to become `name`, which may be a URL. Raises `SitecrawlError`."""
+    """Context manager: the local file to write for the output `name`, which may be a URL. Raises `SitecrawlError`."""
     if is_remote(name):
         with _elsewhere(settings).output(name, settings) as file:
             yield file
@@ -76,7 +76,7 @@ def output(name: str, settings: BaseSettings) -> Iterator[str]:
 
 
 def _elsewhere(settings: BaseSettings) -> Any:
-    """The plug-in's class for results that are named by a URL. Raises `OptionError` without one."""
+    """The plug-in's class for outputs named by a URL. Raises `OptionError` without one."""
     for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
         if plugin.elsewhere:
             return load_object(plugin.elsewhere)

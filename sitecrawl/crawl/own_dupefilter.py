@@ -1,7 +1,7 @@
 """A project's own DUPEFILTER_CLASS under our scheduler.
 
-The frontier has the URL-seen test of all links. A class of the project's is asked before it, for each request that a
-spider yields: what it has seen is filtered, and what it lets pass the frontier tests as well.
+It is asked first, for each request that a spider yields. What it has seen is filtered; the rest goes through the
+frontier's URL-seen test.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from scrapy.dupefilters import BaseDupeFilter
 
 _THE_FRONTIERS: Final = ("scrapy.dupefilters.RFPDupeFilter", "sitecrawl.dupefilter.DupeFilter")
-"""What the frontier's test stands in for: Scrapy's default, and our test under Scrapy's scheduler."""
+"""Classes that the frontier's test replaces: Scrapy's default, and ours for Scrapy's scheduler."""
 _NONE: Final = "scrapy.dupefilters.BaseDupeFilter"
 
 
 def own_class(settings: BaseSettings) -> type[BaseDupeFilter] | None:
-    """That of the project; None where it has none but what the frontier does anyway.
+    """The project's own class; None without one.
 
-    Raises `OptionError` for a class that cannot be loaded, is none, or filters nothing.
+    Raises `OptionError` for a class that cannot be loaded, is no class, or filters nothing.
     """
     found = _load(settings["DUPEFILTER_CLASS"])
     path = global_object_name(found)

@@ -11,7 +11,7 @@ from sitecrawl.frontier.urls.record import NO_REFERRER
 from sitecrawl.page.items import PageItem
 
 _CHOICES: Final = 300
-"""The status of a page whose links are what can be chosen from (RFC 9110, section 15.4.1)."""
+"""Status other than 2xx whose links are followed: Multiple Choices (RFC 9110, section 15.4.1)."""
 
 
 def page_item(response: Response, runtime: Runtime) -> PageItem:

@@ -1,6 +1,6 @@
-"""The text of an answer in the charset that a browser takes.
+"""Decode responses in the charset that a browser would take.
 
-Scrapy takes any codec of Python's by its name, and a page that names `idna` or `rot13` then has no text but an error.
+Scrapy accepts any Python codec, so a page that declares `idna` or `rot13` would have an error instead of text.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def text_of(response: Response) -> str:
 
 
 def in_its_charset(response: TextResponse) -> TextResponse:
-    """The same answer, as far as pages are read, for selectors and `text`."""
+    """The response for selectors and `text`: cut at the limit for reading, in its charset."""
     return response.replace(body=within(response.body), encoding=charset_of(response))

@@ -1,13 +1,14 @@
-"""What happens while this machine, or its network, lacks something: no page is asked for, but one now and then.
+"""Pause the crawl while this machine or its network lacks something.
 
-Whose fault a failure is says `sitecrawl.http.blame`. Pages that failed for want of something are back in the frontier
-as they were. The first failure begins a pause; after it one page is handed out, to see: if it fails for the same
-reason, the next pause is twice as long, and as soon as anything is heard of a host the crawl goes on. Where the want
-lasts for SITECRAWL_MAX_WANT_TIME, the crawl ends, with a finish reason of its own: the next run goes on.
+`sitecrawl.http.blame` decides whose fault a failure is. Pages that failed because of a want (no files, no network,
+...) go back into the frontier unchanged, and the first failure begins a pause. After it one page is handed out as a
+probe: if it fails for the same reason, the next pause is twice as long; as soon as any host is heard from, the crawl
+goes on. If the want lasts for SITECRAWL_MAX_WANT_TIME, the crawl ends with a finish reason of its own, and the next
+run goes on.
 
-For one proxy of several the crawl does not pause: its pages would be what is handed out to see, again and again. They
-go back, and their hosts rest for a while. So it is for names that take long to look up; and where no name server
-answers, as long as something comes of hosts whose addresses are known, or need not be: `GRACE`.
+The crawl does not pause for one proxy of several, because its pages would be the probes again and again. They go
+back, and their hosts rest for a while. The same holds for slow name look-ups, and, without a name server, for `GRACE`
+seconds after the last answer of any host whose address is known.
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ FIRST_PAUSE: Final = 0.5
 """Seconds; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 30.0
 RESTS: Final = {Want.PROXY: 5.0, Want.LOOKUPS: 5.0, Want.NAMES: 5.0}
-"""Wants for which the crawl does not pause, or not at once, and for how many seconds the host of a page rests that
-has met one: at the most, for it begins with `FIRST_PAUSE`, and is twice as long each time until something comes of
-the host."""
+"""Wants for which the crawl does not pause, or not at once, and the longest rest of a page's host in seconds. It
+begins with `FIRST_PAUSE` and doubles until the host answers."""
 GRACE: Final = 10.0
-"""Without a name server, the crawl pauses when nothing has come of any host for so many seconds."""
+"""Seconds without an answer of any host until the crawl pauses for want of a name server."""
 MAX_HOSTS: Final = 10_000
-"""Hosts that rest so and are told apart."""
+"""Most hosts whose rests are remembered."""
 
 _WORDS: Final = {
     Want.FILES: "no more files and connections may be open (ulimit -n)",
@@ -51,15 +51,14 @@ _WORDS: Final = {
     Want.PROXY: "a proxy does not answer, and nothing comes by another way",
 }
 REASONS: Final = {f"no_{want}": f"stopped for want of something: {words}" for want, words in _WORDS.items()}
-"""Scrapy's finish reasons for crawls that were ended so, and each in words."""
+"""Scrapy's finish reasons for each want, and words for it."""
 
 
 class Pause:
-    """See the module. `limit`: seconds; 0 for none. `is_under_way` says whether a visit, by its key, is not yet over.
+    """See the module. `limit`: seconds; 0 for none. `is_under_way`: whether the visit with a key is not yet over.
 
-    `begun` is called with each pause: no page will be asked for soon; `ended` when pages may be asked for again;
-    `give_up` with a finish reason, when that has not come to pass within the limit, at which a last page is handed
-    out to see. `clock` gives monotonic seconds.
+    `begun` is called with each pause, `ended` when pages may be asked for again, `give_up` with a finish reason when
+    the limit is reached and a last probe has failed. `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -84,16 +83,16 @@ class Pause:
         """Current want, or None."""
         self._since = 0.0
         self._heard_at = -inf
-        """Time at which a host was last heard from, or was to blame itself."""
+        """Time of the last answer of a host, or of the last failure that was a host's own."""
         self._borne_since: float | None = None
-        """When a want was met first for which the crawl does not pause, and nothing has been heard since."""
+        """Time of the first want without a pause since the last answer."""
         self._seconds = FIRST_PAUSE
-        """Length of the present pause."""
+        """Length of the current pause in seconds."""
         self._until = 0.0
         self._rests: dict[str, float] = {}
-        """How long hosts rest of whose pages nothing has come since they met such a want, in seconds."""
+        """Rest of each host, in seconds, since it met a want without a pause."""
         self._probe: bytes | None = None
-        """The visit that is to find out whether the want is over."""
+        """Key of the probing visit."""
 
     def __str__(self) -> str:
         """Current want in words, and for how long; empty for none."""
@@ -106,11 +105,11 @@ class Pause:
 
     @property
     def lasts(self) -> float:
-        """For how many seconds it has been lacking; 0 while nothing is."""
+        """Seconds since the want began; 0 without one."""
         return self._clock() - self._since if self.want is not None else 0.0
 
     def suffer(self, want: Want) -> None:
-        """Something was asked for, and failed for `want`."""
+        """Note that a request failed because of `want`."""
         now = self._clock()
         if want in RESTS and (want is not Want.NAMES or now - self._heard_at < GRACE):
             self._bear(want, now)
@@ -136,12 +135,12 @@ class Pause:
             self._give_up(f"no_{want}")
 
     def _tell(self) -> None:
-        """Log the want, unless it is momentary."""
+        """Log the want unless it is short."""
         if self._seconds == FIRST_PAUSE:
             logger.warning("The crawl pauses, and goes on by itself: %s", _WORDS[self.want or Want.NETWORK])
 
     def put_back(self, want: Want, url: str) -> float:
-        """A page that failed for `want` goes back into the frontier; gives the seconds for which its host rests."""
+        """Return the seconds for which the host of a page rests that goes back because of `want`."""
         self._stats.inc_value(f"want/{want}")
         if want not in RESTS:
             return 0.0
@@ -152,12 +151,12 @@ class Pause:
         return rest
 
     def heard(self, url: str) -> None:
-        """Something came of the host of `url`."""
+        """Note an answer of the host of `url`."""
         if self._rests:
             self._rests.pop(host_of(url), None)
 
     def end(self) -> None:
-        """A host was heard of, or is itself to blame: nothing is lacking."""
+        """End the pause: a host answered or failed by its own fault."""
         self._borne_since = None
         self._heard_at = self._clock()
         if self.want is None:
@@ -168,7 +167,7 @@ class Pause:
         self._ended()
 
     def may_ask(self) -> bool:
-        """Whether a page may be handed out now: any, or the one that is to find out."""
+        """Whether a page may be handed out now, as usual or as a probe."""
         if self.want is None:
             return True
         if self._probe is not None and self._is_under_way(self._probe):
@@ -176,10 +175,10 @@ class Pause:
         return self._clock() >= self._until
 
     def asked(self, key: bytes) -> None:
-        """The visit of `key` was handed out."""
+        """Note that the visit of `key` was handed out."""
         if self.want is not None:
             self._probe = key
 
     def next_time(self) -> float:
-        """Seconds until a page may be handed out, while something is lacking."""
+        """Seconds until the next probe."""
         return max(0.0, self._until - self._clock())

@@ -22,12 +22,12 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "SITECRAWL_REFUSALS": False,
     },
 }
-"""SITECRAWL_PRESET: what of our defaults is otherwise. `scrapy` has Scrapy's pace, requests and order."""
+"""By SITECRAWL_PRESET, changed defaults. `scrapy` has Scrapy's pace, requests and order."""
 
 _PARTS: Final = frozenset(
     {"SCHEDULER", "DOWNLOADER", "DOWNLOAD_DELAY_JITTER", "LOG_FORMATTER", "STATS_CLASS", "ROBOTSTXT_PARSER"}
 )
-"""What the add-on needs whatever the pace; the frontier keeps the pauses, so a second one would only add to them."""
+"""Settings that the add-on needs with every preset; the frontier keeps pauses, so Scrapy's would be added to them."""
 
 
 def scrapys_of(preset: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,13 +43,13 @@ _UNHEEDED: Final = (
     "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE", "SCHEDULER_DISK_QUEUE", "SCHEDULER_START_MEMORY_QUEUE",
     "SCHEDULER_START_DISK_QUEUE", "SCHEDULER_DEBUG",
 )  # fmt: skip
-"""Settings of Scrapy's scheduler, in whose place the frontier is."""
+"""Settings of Scrapy's scheduler that the frontier ignores."""
 
 
 def changed(settings: BaseSettings, names: Collection[str], left_out: Collection[str]) -> Iterator[str]:
-    """What the add-on has made otherwise than Scrapy has it, a line for each kind, with the reason.
+    """Yield lines that say which of Scrapy's defaults the add-on has changed, and why.
 
-    `names`: Scrapy's settings that it may set. `left_out`: Scrapy's components that are off, or that others replace.
+    `names`: Scrapy's settings that it may set. `left_out`: Scrapy's components that are off or replaced.
     """
     ours = {name for name in names if settings.getpriority(name) == SETTINGS_PRIORITIES["addon"]}
     ours = {name for name in ours if settings.get(name) != getattr(default_settings, name, None)}

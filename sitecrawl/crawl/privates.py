@@ -1,12 +1,12 @@
-"""The one door to what Scrapy and selectolax have no public name for.
+"""The only access to private names of Scrapy and selectolax.
 
-`NAMES` has all of it, by what it is for. Each name is looked for in the installed Scrapy before it is used. Where one
-is missing, Scrapy does the same in its own way: with more instructions a page, or a later look, and the same pages.
-So it is with all that replaces code of Scrapy's (`REPLACED`) in a version that is none of `KNOWN`, where the same
-names may mean something else. A crawl logs one warning of all that is missing (`tell`).
+`NAMES` lists them by use. Each is looked for in the installed Scrapy first. If one is missing, Scrapy does the work
+in its own way: slower, with the same pages. The same holds for code that replaces Scrapy's (`REPLACED`) in a version
+that is none of `KNOWN`, where names may mean something else. A crawl logs one warning about everything missing
+(`tell`).
 
-What derives from Scrapy's classes is in `sitecrawl.extensions`, in modules that are imported where `has` says that
-they are of use. The functions of selectolax's library are named in `tree.c`, which takes all of them or none.
+Subclasses of Scrapy's private classes are in `sitecrawl.extensions`, in modules imported only if `has` allows it. The
+functions of selectolax's library are named in `tree.c`, which takes all of them or none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class Use(StrEnum):
-    """What private names are for, in the words of the warning."""
+    """Uses of private names, in the words of the warning."""
 
     CLOSING = "seeing at once that a crawl ends"
     WAKING = "waking the engine"
@@ -103,7 +103,7 @@ NAMES: Final = {
     ]
     for use, lines in _NAMES.items()
 }
-"""Each as `module:function` or `module:Class.attribute`."""
+"""Names by use, each as `module:function` or `module:Class.attribute`."""
 REPLACED: Final = frozenset(
     {
         Use.REQUESTS,
@@ -112,12 +112,12 @@ REPLACED: Final = frozenset(
         Use.DOWNLOADS,
     }
 )
-"""Uses with code of ours in the place of Scrapy's."""
+"""Uses in which our code replaces Scrapy's."""
 
 
 @cache
 def has(use: Use) -> bool:
-    """Whether all that `use` takes is there, and known."""
+    """Whether all names of `use` exist and, if it replaces code, the version is known."""
     return (use not in REPLACED or _is_known()) and all(map(is_there, NAMES[use]))
 
 
@@ -127,7 +127,7 @@ def _is_known() -> bool:
 
 @cache
 def is_there(name: str) -> bool:
-    """Whether the installed Scrapy has what is called so, in the form of `NAMES`."""
+    """Whether the installed Scrapy has `name`, in the form of `NAMES`."""
     module, _, path = name.partition(":")
     *owner, last = path.split(".")
     try:
@@ -140,13 +140,13 @@ def is_there(name: str) -> bool:
 
 
 def _assigned(kind: type) -> Iterator[str]:
-    """Names that stand in what makes its instances: those of their attributes are among them."""
+    """Names in the code of `__init__`, among them the attributes of instances."""
     for one in kind.__mro__:
         yield from getattr(getattr(vars(one).get("__init__"), "__code__", None), "co_names", ())
 
 
 def check() -> None:
-    """Raises `OptionError` for a Scrapy in which nobody would know when a request is done with."""
+    """Raise `OptionError` for a Scrapy without the names that say when a request is done."""
     if not has(Use.IN_PROGRESS) and not has(Use.UNDER_WAY):
         known = " or ".join("{}.{}".format(*version) for version in KNOWN)
         raise OptionError(f"Scrapy {scrapy.__version__} does not say what it works on: install Scrapy {known}")
@@ -154,7 +154,7 @@ def check() -> None:
 
 @cache
 def tell() -> None:
-    """Log what is missing, if anything is, once in a process."""
+    """Log missing names, once in a process."""
     uses = [str(use) for use in Use if not has(use)]
     reasons = []
     if not _is_known():
@@ -169,8 +169,8 @@ def tell() -> None:
 
 
 def become(thing: object, kind: type[_T], use: Use) -> TypeGuard[_T]:
-    """Give `thing` the class `kind`, if it is of the very class that `kind` derives from and `use` is possible.
-    Whether it has it. What Scrapy makes without a setting that names its class cannot be replaced otherwise.
+    """Change the class of `thing` to `kind`, if its class is exactly the base of `kind` and `use` is possible;
+    returns whether it did. For objects that no setting of Scrapy can replace.
     """
     if type(thing) is not kind.__base__ or not has(use):
         return False
@@ -181,17 +181,17 @@ def become(thing: object, kind: type[_T], use: Use) -> TypeGuard[_T]:
 # The engine
 
 _stopped: Final[WeakSet[Crawler]] = WeakSet()
-"""Those whose end was asked for here."""
+"""Crawlers stopped by `stop`."""
 
 
 def _slot(crawler: Crawler) -> _Slot | None:
-    """What the engine knows of its spider; None before that is opened and after it is closed."""
+    """The engine's slot; None before its spider is opened and after it is closed."""
     return crawler.engine._slot  # noqa: SLF001 - see the module
 
 
 def in_progress(crawler: Crawler) -> Collection[Request]:
-    """The requests that Scrapy works on: from the scheduler on, until the callback is run and its items have been
-    through the pipelines.
+    """Requests that Scrapy works on: from the scheduler until the callback has run and its items have passed the
+    pipelines.
     """
     if has(Use.IN_PROGRESS):
         slot = _slot(crawler)
@@ -201,14 +201,14 @@ def in_progress(crawler: Crawler) -> Collection[Request]:
 
 
 def wake(crawler: Crawler) -> None:
-    """Let the engine look for work at once, if it runs: left alone, it does so every five seconds."""
+    """Let a running engine look for work now; by itself it does so every five seconds."""
     slot = _slot(crawler) if has(Use.WAKING) else None
     if slot is not None:
         slot.nextcall.schedule()
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the crawl is being stopped. Without the engine's word, whether a user or sitecrawl has asked for it."""
+    """Whether the crawl is being stopped; if the engine cannot say so, whether a user or sitecrawl has stopped it."""
     if not has(Use.CLOSING):
         return crawler in _stopped or not crawler.crawling
     slot = _slot(crawler)
@@ -216,7 +216,7 @@ def is_closing(crawler: Crawler) -> bool:
 
 
 def stop(crawler: Crawler, reason: str) -> None:
-    """End the crawl with this as Scrapy's finish reason. What is under way comes in first."""
+    """End the crawl with `reason` as Scrapy's finish reason. Requests under way are completed first."""
     _stopped.add(crawler)
     deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
@@ -225,7 +225,7 @@ def stop(crawler: Crawler, reason: str) -> None:
 
 
 def crawler_of(command: BaseRunSpiderCommand, spider: str) -> Crawler:
-    """A crawler as `scrapy crawl` makes it. Raises `KeyError` if there is no such spider."""
+    """Make a crawler as `scrapy crawl` does. Raises `KeyError` for an unknown spider."""
     assert command.crawler_process
     create: Callable[[str], Crawler] = command.crawler_process.create_crawler
     return (command._create_crawler if has(Use.OPTIONS) else create)(spider)  # noqa: SLF001 - see the module

@@ -1,7 +1,7 @@
-"""What responses say: their bodies without content codings, and read.
+"""Decode and read responses.
 
-`arrived` is for the middleware that sees a response first, `page_of` for whoever makes a page of it. Here the one has
-nothing to do, and the other reads. A plug-in may have both done elsewhere (`SITECRAWL_PARSE_PROCESSES`).
+`arrived` is for the middleware that sees a response first, `page_of` for whoever makes a page of it. Here `arrived`
+does nothing and `page_of` reads. A plug-in may have both done in other processes (`SITECRAWL_PARSE_PROCESSES`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.text_digest import text_digest
 
 QUARANTINED: Final = "isolation/quarantined"
-"""Counts the pages on which a process broke; with `/reason` behind it those that broke it so."""
+"""Statistic: pages that broke the process that read them; with `/reason` appended, by reason."""
 NO_PARSER: Final = "no_parser"
-"""The reason with which a crawl ends whose pages nobody can read."""
+"""Finish reason if no process can read pages."""
 
 
 class PageReading:
     """See the module."""
 
     is_isolated = False
-    """Whether `arrived` has anything to do."""
+    """Whether `arrived` does anything."""
 
     def __init__(self, options: PageOptions, stats: StatsCollector) -> None:
         self._options = options
@@ -46,53 +46,53 @@ class PageReading:
 
     @property
     def max_links(self) -> int:
-        """Of a page."""
+        """Most links of a page."""
         return self._options.max_links
 
     @property
     def max_requisites(self) -> int:
-        """Of a page, with what they are made of; 0 where nobody asks for them."""
+        """Most requisites of a page, nested ones included; 0 if they are not wanted."""
         return self._options.max_requisites
 
     async def arrived(self, response: Response, *, max_size: int, page: bool) -> Response:
-        """`response` without its content codings, to at most `max_size` bytes, and with its `page` read."""
+        """Return `response` without content codings, at most `max_size` bytes, and read."""
         raise NotImplementedError
 
     def look_at(self, response: Response) -> PageItem:
-        """The page that `page_of` will give, read now, for whoever has to know before the spider does."""
+        """The page that `page_of` will return, for callers that need it before the spider."""
         if response not in self._ready:
             self._ready[response] = self.page_of(response)
         return self._ready[response].page
 
     def page_of(self, response: Response) -> Reading:
-        """What `response` says. One that another middleware has changed since is read now."""
+        """The page of `response`. Read now if another middleware has changed the response since."""
         if (ready := self._ready.get(response)) is not None:
             return ready
         met: Counter[AnyLimit] = Counter()
         return Reading(self.read_page(response.url, response.body, pairs(response.headers), met=met), met)
 
     def read_page(self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None) -> PageItem:
-        """As `sitecrawl.page.links.read_page`, at once and wherever pages are read."""
+        """As `sitecrawl.page.links.read_page`, without waiting, wherever pages are read."""
         return read_page(url, body, headers, options=self._options, met=met)
 
     def text(self, page: PageItem) -> str:
-        """The text of `page`, as far as it is read. If its links were not read, what is beyond is counted here."""
+        """The text of `page`, up to the limit for reading. If its links were not read, the excess is counted here."""
         limit = None if is_markup(page.content_type) else budget.exceeded(page.body, self._options.budget)
         if limit is not None:
             self._stats.inc_value(limit.stat)
         return budget.text_within(page, self._options.budget)
 
     def text_digest(self, page: PageItem) -> bytes:
-        """Of what a reader sees of `page`; of its bytes where that cannot be had."""
+        """Digest of the visible text of `page`, or of its bytes if there is none."""
         return text_digest(page.content_type, page.charset, page.body, self._options)
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Stop reading."""
 
 
 def page_reading(settings: BaseSettings, stats: StatsCollector) -> PageReading:
-    """That of a plug-in, if one is wanted. Raises `SitecrawlError`, also where that one is off: whoever wants it has
-    a reason to have pages read nowhere else.
+    """The reading of a plug-in, if one is wanted, else ours. Raises `SitecrawlError`, also if that plug-in is off:
+    who sets it must not have pages read elsewhere.
     """
     working = plugins.working(declared.PLUGINS_OFF.read(settings))
     for name, plugin in plugins.found().items():
@@ -108,9 +108,9 @@ def page_reading(settings: BaseSettings, stats: StatsCollector) -> PageReading:
 
 
 def with_content(response: Response, body: bytes, codings: Sequence[bytes] = ()) -> Response:
-    """`response` with the content `body`, which is still in `codings`.
+    """`response` with `body`, which is still encoded in `codings`.
 
-    Made anew: `replace` would ask what was there for its encoding.
+    Made anew, because `replace` would compute the encoding of the old one.
     """
     headers = response.headers.copy()
     headers.pop("Content-Encoding", None)

@@ -1,6 +1,6 @@
-"""Count sites that say no, and tell the user once a host what can be done.
+"""Count refusals by sites, and tell the user once a host what can be done.
 
-That a host rests, and how often a page is asked for again, is decided where failures are (`middlewares`).
+The middlewares decide how long a host rests and how often a page is retried.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 REFUSED: Final = "refused/"
 """Prefix of the stats that count by kind."""
 _MAX_LOGINS: Final = 1000
-"""Pages that ask for a login, and are remembered."""
+"""Most login pages remembered."""
 
 NAMES: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "challenges",
@@ -39,7 +39,7 @@ NAMES: Final[Mapping[str, str]] = {
     Kind.LOGGED_OUT: "logged out",
     Kind.LOGIN_FAILED: "logins failed",
 }
-"""Their names in tables."""
+"""Names of kinds in tables."""
 WORDS: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "asks for a proof that a browser or a person is there",
     Kind.RATE_LIMITED: "says that it is asked too often",
@@ -63,7 +63,7 @@ ADVICE: Final[Mapping[str, str]] = {
     Kind.LOGIN_FAILED: "Its pages wait, and are not asked for. Look at the sheet's login, and resume the crawl",
 }
 _TOLD_AT: Final = {**dict.fromkeys(Kind, 1), Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3}
-"""At which time a host is named in the log: once in a while is no reason to do anything."""
+"""Number of refusals at which a host is named in the log, because single ones need no action."""
 PAGE: Final = "docs/refused.md"
 
 
@@ -77,13 +77,13 @@ class Refusals(Participant):
         self.run = RefusalTotals()
         """Totals of this run."""
         self.are_looked_for = False
-        """Whether a middleware looks at what comes, and says whether its host has failed."""
+        """Whether a middleware looks for refusals."""
         self._has_changed = False
         self._logins: set[str] = set()
-        """Pages that ask for a login, and for where to go on afterwards."""
+        """Keys of pages that ask for a login and take an address to go on to."""
 
     def met(self, url: str, refusal: Refusal) -> None:
-        """The answer to a request for `url` was a no."""
+        """Count a refusal of `url`."""
         host = host_of(url)
         self._has_changed = True
         self._stats.inc_value(REFUSED + refusal.kind)
@@ -93,12 +93,12 @@ class Refusals(Participant):
             logger.warning("%s", told(HostRefusals(host, refusal.kind, times, refusal.by)))
 
     def login_at(self, url: str) -> None:
-        """The page at `url` asks for a login."""
+        """Note that the page at `url` asks for a login."""
         if len(self._logins) < _MAX_LOGINS:
             self._logins.add(_page_of(url))
 
     def leads_to_login(self, asked: str, location: str) -> bool:
-        """Whether `asked` redirects to a page that is known to ask for a login, to come back afterwards."""
+        """Whether `asked` redirects to a known login page that leads back afterwards."""
         if not self._logins:
             return False
         try:
@@ -108,8 +108,8 @@ class Refusals(Participant):
         return _page_of(target) in self._logins and returns_to(target, asked)
 
     def finished(self, fetch: Fetch) -> None:
-        """Looks for shells, which only who has read the page can tell. One that another page of its host leads to is
-        a part of a site that has pages: a frame, the result of a search.
+        """Look for empty shells, which needs the page. One that another page of its host links to is part of a site
+        with pages, such as a frame or a search result, and no shell.
         """
         page = fetch.page
         if page is None or page.links or not fetch.is_success or page.content_type not in HTML or page.quarantined:
@@ -127,7 +127,7 @@ class Refusals(Participant):
 
 
 def told(row: HostRefusals) -> str:
-    """A host's no in words, with what can be done."""
+    """A host's refusals in words, with what can be done."""
     by = f" ({row.by})" if row.by else ""
     return printable(f"{row.host} {WORDS[row.kind]}{by}. {ADVICE[row.kind]}: {PAGE}", 1000)
 
@@ -140,5 +140,5 @@ def summed_up(rows: Iterable[HostRefusals]) -> str:
 
 
 def _page_of(url: str) -> str:
-    """Without its query."""
+    """`url` without its query."""
     return url.partition("?")[0]

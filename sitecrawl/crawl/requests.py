@@ -29,45 +29,42 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, SitecrawlError
 from sitecrawl.urls.url import CRAWLED, parse
 
 ALLOWANCE: Final = "sitecrawl_requisites"
-"""The key in `Request.meta` of a part of a page that says of how many others it may be made itself."""
+"""`Request.meta` key of a requisite: number of further requisites it may be made of."""
 GUESS: Final = "sitecrawl_guess"
-"""The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
-it is not. The scheduler lets no request have it that a spider has made of another's `meta`."""
+"""`Request.meta` key of a guess, such as a sitemap at a usual address, which is no error if it does not exist. The
+scheduler removes it from requests that a spider makes of another's `meta`."""
 GUESSES: Final = "guesses/response_status_count/"
-"""Prefix of the stats that count answers by which such a thing is not there, by status."""
+"""Prefix of stats: wrong guesses by status."""
 _NOT_NOW: Final = frozenset({408, 429})
-"""Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
+"""Client errors that say nothing about the resource, only about the request (RFC 9110 §15.5.9, RFC 6585 §4)."""
 _IS_SAFE: Final = re.compile(r"https?://[a-z0-9.-]+(:[1-9]\d{0,4})?/[\w/.~-]*(\?[\w/.~=&+-]+)?", re.ASCII).fullmatch
-"""Whether nothing in a URL is to be escaped."""
+"""Match a URL in which nothing has to be escaped."""
 SITEMAP: Final = "sitecrawl_sitemap"
-"""The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
+"""`Request.meta` key of a sitemap's request with its kind, for workers that share a crawl."""
 NOT_SHOWN: Final = "rendering/response_status_count/"
-"""Where statistics count answers, by status, that were asked for again because a browser could not show them."""
+"""Prefix of stats: answers, by status, asked for again because a browser could not render them."""
 NOT_DECODED: Final = "limits/response_status_count/"
-"""Where statistics count answers, by status, that are no pages because they cannot be decoded: these have failed."""
+"""Prefix of stats: answers, by status, that failed because they cannot be decoded."""
 LOGIN: Final = "sitecrawl_login"
-"""The key in `Request.meta` of a request that logs the crawl in: of it and its answer nothing is stored."""
+"""`Request.meta` key of a login request; neither it nor its answer is stored."""
 LOGGED_OUT: Final = "sitecrawl_logged_out"
-"""The key in `Request.meta` under which a request says how often its page has come for somebody who is logged out."""
+"""`Request.meta` key: how often the page came as for somebody who is logged out."""
 OF_REQUISITES: Final = "requisites/response_status_count/"
-"""Prefix of the stats that count answers to requests for parts of pages, by status."""
+"""Prefix of stats: answers for requisites by status."""
 OF_TDM_FILES: Final = "tdm/response_status_count/"
-"""The same for requests for files of TDM reservations."""
+"""Prefix of stats: answers for TDM reservation files by status."""
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
-"""The key in `Request.meta` under which a request that a redirect has made says how many bytes all redirects on the
-way to it have brought, headers and bodies."""
+"""`Request.meta` key of a redirected request: bytes of headers and bodies of all redirects before it."""
 COMES_BACK: Final = "sitecrawl_comes_back"
-"""The key in `Request.meta` of a redirect to a URL that has been asked for on the way to it, and is to be again."""
+"""`Request.meta` key of a redirect back to a URL of its chain that is to be asked for again."""
 COOKIES_CHANGED: Final = "sitecrawl_cookies_changed"
-"""The key in `Request.meta` under which a request that a redirect has made says of each URL on the way to it whether
-its answer changed what cookies are sent."""
+"""`Request.meta` key of a redirected request: for each URL of its chain, whether its answer changed the cookies."""
 NEW_COOKIES: Final = "sitecrawl_new_cookies"
-"""The key in `Request.meta` of a request whose answer has changed what cookies are sent."""
+"""`Request.meta` key of a request whose answer changed the cookies."""
 CONDITIONS: Final = {"If-None-Match": b"etag", "If-Modified-Since": b"last-modified"}
-"""Headers that ask for a page on condition that it has changed (RFC 9110, section 13.1), and those of the last answer
-that they repeat."""
+"""Conditional headers (RFC 9110, section 13.1), and the response headers that they repeat."""
 VISIT: Final = "sitecrawl_visit"
-"""The key in `Request.meta` that names the visit a request stands for; never stored."""
+"""`Request.meta` key of the visit that a request stands for; never stored."""
 
 _OURS: Final = frozenset(
     {ALLOWANCE, COMES_BACK, COOKIES_CHANGED, GUESS, LOGGED_OUT, LOGIN, NEW_COOKIES, REDIRECTS_SIZE, SITEMAP}
@@ -75,16 +72,16 @@ _OURS: Final = frozenset(
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32
-"""Extension types within one another: msgpack takes 20 KB of the C stack to read each."""
+"""Most nested extension types: msgpack takes 20 KB of the C stack for each."""
 
 
 def is_miss(request: Request, status: int) -> bool:
-    """Whether an answer with `status` only says that a guess was wrong. A server that fails has not said so."""
+    """Whether `status` only means that a guess was wrong. Server failures do not."""
     return 400 <= status < 500 and GUESS in request.meta and status not in _NOT_NOW
 
 
 class Unstorable(SitecrawlError):
-    """A request that cannot be written down."""
+    """A request that cannot be stored."""
 
 
 def pack_request(request: Request, spider: Spider) -> bytes | None:
@@ -97,7 +94,7 @@ def pack_request(request: Request, spider: Spider) -> bytes | None:
 
 
 def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
-    """The request that `pack_request` wrote down. Raises `CorruptFile`."""
+    """Restore what `pack_request` made. Raises `CorruptFile`."""
     if data is None:
         return _plain(url)
     try:
@@ -112,8 +109,8 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
 
 
 def _plain(url: str) -> Request:
-    """A GET of `url`. Scrapy would escape what is not safe in it: nothing, nearly always, and that took as long as
-    all the rest of a request.
+    """A GET of `url`, without Scrapy's escaping of unsafe characters: there are hardly ever any, and it takes as long
+    as the rest of a request.
     """
     if not _IS_SAFE(url):
         return verbatim(Request(url), url)
@@ -123,15 +120,17 @@ def _plain(url: str) -> Request:
 
 
 def verbatim(request: Request, url: str) -> Request:
-    """`request`, for `url` as it stands: Scrapy escapes what a browser does not (`|`, `[`, `%zz`)."""
+    """Set the URL of `request` to `url` unescaped: Scrapy escapes characters that a browser does not (`|`, `[`,
+    `%zz`).
+    """
     if request.url == url:
         return request
     return request.replace(url=url, meta={**request.meta, "verbatim_url": True})
 
 
 def of_its_own(request: Request, page: Request | None) -> Request:
-    """A spider may hand a page's whole `meta` on. What we say in it of the page is true of no other, except where the
-    page itself is: then the last redirect that `meta` knows is the page's own. `page`: the request that brought it.
+    """Drop our keys from a request's `meta` that a spider copied from another page. They stay if the request is for
+    the page itself, for which the last redirect in `meta` is the page's own. `page`: the request that brought it.
     """
     if _OURS.isdisjoint(request.meta):
         return request
@@ -142,7 +141,7 @@ def of_its_own(request: Request, page: Request | None) -> Request:
 
 
 def without_credentials(request: Request) -> Request:
-    """A redirect may name a user, as links may, of whom nothing is kept; Twisted takes it for part of the host."""
+    """Remove user and password from a redirect's URL: they are not kept, and Twisted takes them for a host."""
     if "@" not in request.url:
         return request
     try:
@@ -207,7 +206,7 @@ def _method(spider: Spider, name: str) -> Any:
 
 
 def _path(of: type, base: type | None = None) -> str:
-    """Where `of` is found again. Raises `ValueError` if it is not, as a class that a function has made."""
+    """Importable path of `of`. Raises `ValueError` if there is none, as for a class defined in a function."""
     path = f"{of.__module__}:{of.__qualname__}"
     if _loaded(path, base) is not of:
         raise ValueError(f"{path} is another class")
@@ -226,16 +225,16 @@ def _loaded(path: str, base: type | None = None) -> Any:
 
 
 def pack(value: Any, depth: int = 0) -> bytes:
-    """Any value that a request may carry in `meta`. Raises `TypeError`, `ValueError` or `OverflowError`."""
+    """Pack any value that a request may have in `meta`. Raises `TypeError`, `ValueError` or `OverflowError`."""
     _check_depth(depth)
     packed: bytes = msgpack.packb(value, default=partial(_extend, depth), strict_types=True)
     return packed
 
 
 def pack_conditional(etag: str, modified: str, **more: object) -> bytes | None:
-    """A stored GET on condition that what it asks for has changed (RFC 9110, section 13.1); None for a plain one.
+    """Pack a conditional GET (RFC 9110, section 13.1); None for a plain one.
 
-    `etag` and `modified` are the last response's ETag and Last-Modified, as they came; `more` is added to it.
+    `etag` and `modified`: the last response's ETag and Last-Modified, unchanged. `more`: further attributes.
     """
     headers = zip(CONDITIONS, (etag, modified), strict=True)
     given = {name.encode(): [value.encode("latin-1", "replace")] for name, value in headers if value}
@@ -244,7 +243,7 @@ def pack_conditional(etag: str, modified: str, **more: object) -> bytes | None:
 
 
 def unpack(data: bytes, depth: int = 0) -> Any:
-    """What `pack` wrote down. Raises `ValueError`, `TypeError`, `LookupError` or `msgpack.UnpackException`."""
+    """Undo `pack`. Raises `ValueError`, `TypeError`, `LookupError` or `msgpack.UnpackException`."""
     _check_depth(depth)
     return msgpack.unpackb(data, ext_hook=partial(_restore, depth), strict_map_key=False)
 

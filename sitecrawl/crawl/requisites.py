@@ -1,8 +1,8 @@
-"""What pages are made of, into the frontier: so much for a page, with what its style sheets and frames are made of.
+"""Queue requisites of pages, with a limit for each page.
 
-A page has an allowance, `SITECRAWL_MAX_REQUISITES`. What is left of it when its own requisites are paid for is shared
-out among those that may be made of others, and so on. So however sheets import sheets and frames hold frames, a page
-costs no more than its allowance, and no chain is longer.
+A page has an allowance, `SITECRAWL_MAX_REQUISITES`. What is left after its own requisites is shared out among those
+that may have requisites themselves (style sheets, frames), and so on. So a page costs no more than its allowance,
+however they nest.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sitecrawl.page.requisites import HOLDERS
 
 
 def require(runtime: Runtime, page: bytes, found: Sequence[Link], *, depth: int, allowance: int) -> None:
-    """The page, style sheet or frame with the key `page` is made of `found`, of which `allowance` may be fetched,
-    with what they are made of.
+    """Queue `found`, the requisites of the page, style sheet or frame with the key `page`; at most `allowance`,
+    nested ones included.
     """
     wanted = found[:allowance]
     holders = [link for link in wanted if link.kind in HOLDERS]
@@ -37,12 +37,12 @@ def require(runtime: Runtime, page: bytes, found: Sequence[Link], *, depth: int,
 
 
 def _request(allowance: int) -> bytes:
-    """What the request of a requisite is beside a GET, which may be made of so many others."""
+    """Stored request of a requisite that may have `allowance` requisites itself; None for a plain GET."""
     return pack({"meta": {ALLOWANCE: allowance}, "priority": FIRST})
 
 
 def read_requisite(runtime: Runtime, fetch: Fetch, response: Response) -> None:
-    """A requisite has come: what it is made of is fetched as well. Where it links to is nobody's business."""
+    """Queue the requisites of a fetched requisite. Its links are not followed."""
     allowance = response.meta.get(ALLOWANCE, 0)
     if allowance and 200 <= response.status < 300:
         found = page_item(response, runtime).requisites

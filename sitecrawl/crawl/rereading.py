@@ -1,7 +1,7 @@
-"""After a repair that may have lost URLs: the links of the stored pages are read again, as the crawl would.
+"""After a repair that may have lost URLs, read the links of stored pages again.
 
-Only the crawl knows its scope, so a repair leaves this to the next start. Of what is known already nothing comes. How
-far it has come is part of every checkpoint: a crawl that is stopped goes on with it.
+Only the crawl knows its scope, so a repair leaves this to the next start. Links that are known already have no
+effect. The position is part of every checkpoint, so a stopped crawl continues from it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ from sitecrawl.urls.url import parse
 logger = logging.getLogger(__name__)
 
 Follow = Callable[[list[Link], list[Link], Capture], int]
-"""Hands the links of a stored response to the frontier, those that are in scope, and what it is made of; returns how
-many links were new."""
+"""Queue the links in scope and the requisites of a stored response; returns the number of new links."""
 _ROW_BYTES: Final = 8
 
 
 class Rereading(Participant):
-    """Reads them between other work, and keeps the crawl alive until it has read them all."""
+    """Reads links in short turns, and keeps the crawl running until all are read."""
 
     def __init__(self, crawler: Crawler, follow: Follow) -> None:
         self._crawler = crawler
@@ -96,7 +95,7 @@ class Rereading(Participant):
         logger.info("Links read again: %s new URLs; %s responses could not be read", new, unread)
 
     def _links(self, reader: PageReader, capture: Capture) -> tuple[list[Link], list[Link]]:
-        """Those of a page, or where a redirect leads to; and what the page is made of."""
+        """Links of a page, or the target of a redirect; and the page's requisites."""
         if capture.kind == "redirect" and capture.redirect_to is not None:
             target = parse(capture.redirect_to)
             return [Link(target.href, target.host)], []

@@ -1,4 +1,4 @@
-"""A crawl that goes on: its pages are fetched again when their time has come."""
+"""Continuous crawling (`recrawl=1`): fetch pages again when they are due."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visit
 from sitecrawl.recrawl.store import RevisitStore
 
 _TICK: Final = 1.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two checks of what is due."""
 _MOST: Final = 500
-"""Pages that are queued in one go."""
+"""Most pages queued at once."""
 
 
 class Recrawling:
-    """Plans a visit of every page that the crawl has fetched, queues those that are due, and keeps the crawl alive.
+    """Plans visits of all fetched pages, queues those that are due, and keeps the crawl running.
 
-    `is_other`: URLs that someone else asks for again, by their keys, such as sitemaps.
+    `is_other`: whether the URL with a key is fetched again by another part, such as a sitemap.
     """
 
     def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool]) -> None:
@@ -46,16 +46,16 @@ class Recrawling:
         self._is_other = is_other
         self._store: RevisitStore | None = None
         self._is_adopted = True
-        """Whether what an ordinary crawl has fetched has been looked through."""
+        """Whether the pages of an ordinary crawl have been adopted."""
         self._under_way: dict[bytes, Version | None] = {}
-        """Stored versions of adopted pages, while they are asked for."""
+        """Stored versions of adopted pages in flight."""
         self._pause = Cooperator(crawler).pause
         self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
         crawler.signals.connect(self._stay, signals.spider_idle)
         crawler.signals.connect(self._stop, signals.spider_closed)
 
     def begin(self) -> None:
-        """From now on pages are fetched again."""
+        """Start fetching pages again."""
         self._runtime = Runtime.of(self._crawler)
         runtime, options = self._runtime, configuration.recrawl(self._crawler.settings)
         self._store = RevisitStore(runtime.database, options, lambda: runtime.share)
@@ -87,14 +87,14 @@ class Recrawling:
             self._count("adopted")
 
     def _begun(self, fetch: Fetch) -> None:
-        """Nothing is remembered of what an ordinary crawl has fetched: it is in the page store."""
+        """Look up the stored version of an adopted page, of which the database knows nothing."""
         assert self._store is not None
         known = self._store.get(fetch.visit.key) if fetch.visit.again else None
         if known is not None and not known.digest:
             self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
 
     def receive(self, response: Response) -> bool:
-        """Whether the response says that its page has not changed: there is nothing to be read off it."""
+        """Whether the response says that its page has not changed, so that there is nothing to read."""
         if response.status != NOT_MODIFIED:
             return False
         fetch = self._runtime.fetch_of(response.request)
@@ -169,7 +169,7 @@ class Recrawling:
         return replace(after, etag=etag, modified=modified)
 
     def _fail(self, key: bytes, record: UrlRecord, known: Visits) -> None:
-        """Nothing came, or no page: it is asked for less and less, and at last no more."""
+        """Note a failed visit: the page is visited less often, and finally no more."""
         assert self._store is not None
         self._count("failed")
         if known.failures + 1 >= MOST_FAILURES:
@@ -186,6 +186,8 @@ class Recrawling:
 
 
 def _is_plain(fetch: Fetch) -> bool:
-    """Whether the URL alone brings the page: what a form or a spider's own request brought is not asked for again."""
+    """Whether the URL alone is enough to fetch the page. Results of forms and of a spider's own requests are not
+    fetched again.
+    """
     request = fetch.request
     return fetch.visit.request is None and request.method == "GET" and not request.dont_filter

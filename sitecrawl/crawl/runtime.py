@@ -1,9 +1,9 @@
-"""One crawl's engine, put together: directory, database, frontier, page stores, and the checkpoints over them.
+"""The assembled engine of one crawl: directory, database, frontier, page stores, checkpoints.
 
-Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request that the frontier
-has handed out as a `Fetch`, until Scrapy has dealt with it and its page is stored.
+Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request handed out by the
+frontier as a `Fetch`, until Scrapy is done with it and its page is stored.
 
-A page goes into the page store when its fetch is over, and not before.
+A page goes into the page store when its fetch is over, not before.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "sitecrawl_runtime"
-"""Where a crawler keeps its runtime: a registry would hold every crawler whose engine failed to start."""
+"""Attribute of a crawler with its runtime. A registry would keep every crawler whose engine failed to start."""
 
 KEYS_KEPT = 16_384
-"""URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
+"""Fingerprints cached in memory, about 0.3 kB each, because most links lead to the same few pages."""
 
 
 def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirectory:
@@ -96,21 +96,20 @@ class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
     key_of: Callable[[str], bytes]
-    """Gives the fingerprint of a URL that is fetched by GET."""
+    """Return the fingerprint of a URL fetched by GET."""
     told: Told | None = None
-    """What the crawl is told; None before the scheduler is open."""
+    """Arguments and settings of the run; None before the scheduler is open."""
     frontier: Frontier
     whole: DiskFrontier | None = None
     """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
     browser: Callable[[], BrowserLoad] | None = None
-    """Says what a browser has to do that renders pages: their hosts are not free before that is done. None where
-    pages are taken as they come."""
+    """Load of the rendering browser, whose pages' hosts stay busy until it is done; None without rendering."""
     asks_robots = False
-    """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
+    """Whether each host's robots.txt is fetched first, and `on_robots` is called."""
     robots_under_way = 0
-    """How many are asked for now, each on the way of a page that waits for it."""
+    """Number of robots.txt requests in flight, each of which a page waits for."""
     captures = False
-    """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
+    """Whether a middleware records the outcome of each fetch; otherwise the scheduler hears of responses alone."""
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
@@ -122,7 +121,7 @@ class Runtime:
         self.joined = joined = join_crawl(crawler)
         self.directory = _directory(crawler, self.job, joined)
         self.access = _access(crawler, self.path)
-        """As whom each host is asked."""
+        """Headers, cookies, proxies and logins of hosts."""
         self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
@@ -155,15 +154,15 @@ class Runtime:
         self.last_failures = LastFailures()
         self.store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
-        """Called with every URL that has failed without a fetch: its host has never answered."""
+        """Called with each URL that failed without a fetch because its host never answered."""
         self.on_moved: list[Callable[[], None]] = []
-        """Called when the database has other sites than before: on a cluster they come and go."""
+        """Called when the database has other sites than before, on a cluster."""
         self.on_begin: list[Callable[[Fetch], None]] = []
-        """Called with every fetch that begins."""
+        """Called with each fetch that begins."""
         self.on_finish: list[Callable[[Fetch], None]] = [self.outcomes.finished]
-        """Called with every fetch of a page whose visit is over."""
+        """Called with each fetch whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
-        """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
+        """Called with the address of each requested robots.txt and the answer, None without one."""
         self.pause = Pause(
             self.stats,
             limit=declared.MAX_WANT_TIME.read(settings),
@@ -186,7 +185,7 @@ class Runtime:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
-        """The runtime of `crawler`, made at the first call. It stays with the crawler, also when it is closed."""
+        """The runtime of `crawler`, made at the first call. It stays with the crawler after it is closed."""
         runtime = cls.made(crawler)
         if runtime is None:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
@@ -194,13 +193,13 @@ class Runtime:
 
     @staticmethod
     def made(crawler: Crawler) -> Runtime | None:
-        """The same; None where nothing has asked for one."""
+        """The runtime of `crawler`, if it was made."""
         runtime: Runtime | None = vars(crawler).get(_ATTRIBUTE)
         return runtime
 
     @property
     def local(self) -> DiskFrontier:
-        """The frontier of what is in this process: the whole crawl, or a worker's part, another one whenever sites
+        """The frontier in this process: of the whole crawl, or of a worker's part; another object whenever partitions
         come or go.
         """
         found = self.whole if self.team is None else self.team.frontier
@@ -209,17 +208,17 @@ class Runtime:
 
     @property
     def terms(self) -> LiveTerms:
-        """What holds for the crawl and its hosts now."""
+        """Current terms of the crawl and its hosts."""
         return self.local.terms
 
     @property
     def max_pages(self) -> int:
-        """URLs to fetch, as it is now; 0 for no limit."""
+        """Current limit of URLs to fetch; 0 for none."""
         return self.terms.max_pages if self.team is None else self.team.run.max_pages
 
     @property
     def sheets(self) -> Sheets:
-        """What is otherwise for some hosts, as the settings have it."""
+        """The sheets of the settings."""
         return self.access.sheets
 
     @property
@@ -229,21 +228,21 @@ class Runtime:
 
     @property
     def scope(self) -> Scope | None:
-        """Which links the spider follows, if it has a scope of ours."""
+        """The spider's scope, if it has one of ours."""
         scope = getattr(getattr(self.crawler.spider, "arguments", None), "scope", None)
         return scope if isinstance(scope, Scope) else None
 
     @property
     def share(self) -> float:
-        """Of all sites, what this process has."""
+        """The part of all sites that is in this process."""
         return 1.0 if self.team is None else self.team.partitions.share
 
     def has(self, host_name: str) -> bool:
-        """Whether a host's site is this process'."""
+        """Whether a host's site belongs to this process."""
         return self.team is None or self.team.has(host_name)
 
     def end_all(self, reason: str) -> None:
-        """What ends this process' crawl, for Scrapy's finish reason `reason`, ends that of the other workers, too."""
+        """End the crawl of the other workers, too, with Scrapy's finish `reason`."""
         if self.team is not None:
             self.team.exchange.end(reason)
 
@@ -254,7 +253,7 @@ class Runtime:
     # Stores
 
     def open_store(self) -> None:
-        """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
+        """Open the WARC page store, cut back to the last checkpoint. Nothing is stored without this call."""
         if self.store is None:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
@@ -267,7 +266,7 @@ class Runtime:
             self.checkpoints.add(store)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
-        """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over.
+        """Store an exchange and the page made of it; if a fetch is under way, when that is over.
 
         See `Fetch` for what is stored of one.
         """
@@ -278,7 +277,7 @@ class Runtime:
             self._store_now(exchange, page)
 
     def _store_now(self, exchange: Exchange, page: PageItem | None, *, is_requisite: bool = False) -> int:
-        """The row of the page index where it is now; 0 if it could not be stored."""
+        """Store now; return the row in the page index, 0 if it could not be stored."""
         if self.store is None:
             return 0
         try:
@@ -290,7 +289,7 @@ class Runtime:
         return self.store.last_id
 
     def retry_given_up(self) -> None:
-        """Ask the hosts again that were given up, of those that this process has."""
+        """Ask this process' given-up hosts again."""
         frontier = self.team or self.whole
         if frontier is not None and (urls := frontier.retry_given_up()):
             logger.info("%d URLs of hosts that never answered are tried again", urls)
@@ -298,7 +297,7 @@ class Runtime:
             wake(self.crawler)
 
     def _retry_all(self) -> None:
-        """The same on all workers, where there are many."""
+        """Ask all workers' given-up hosts again."""
         if self.team is not None:
             self.team.act(Act(RETRY))
         else:
@@ -315,10 +314,10 @@ class Runtime:
         score: Callable[[Link], float] | None = None,
         rest: int = 0,
     ) -> int:
-        """Hand a page's links to the frontier in one batch; returns how many are new.
+        """Give a page's links to the frontier in one batch; returns the number of new ones.
 
-        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`. `rest`: so
-        many more links of the page come in later batches.
+        `nofollow`: the page declares it. `score`: the spider's, for the order `best`. `rest`: number of links of the
+        page in later batches.
         """
         key_of = self.key_of
         for link in links:
@@ -332,13 +331,13 @@ class Runtime:
         return self.frontier.expand(fetch.visit, links, rest=rest)
 
     def require(self, page: bytes, parts: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        """What the page with the key `page` is made of, to the frontier; see there."""
+        """Give the requisites of the page with the key `page` to the frontier (`Frontier.require`)."""
         for part in parts:
             part.key = self.key_of(part.url)
         return self.frontier.require(page, parts, depth=depth, request=request) if parts else 0
 
     def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
-        """Hand the links of a page that has no visit now, of `url`, to the frontier; returns how many are new."""
+        """Give the links of the stored page `url` to the frontier; returns the number of new ones."""
         for link in links:
             link.key = self.key_of(link.url)
         return self.frontier.add(links, depth=depth, referrer=self.key_of(url))
@@ -347,16 +346,16 @@ class Runtime:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))
 
     def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int:
-        """Hand the seeds to the frontier; returns how many are new. `priority` is as of a request."""
+        """Give the seeds to the frontier; returns the number of new ones. `priority`: as of a request."""
         found = [Link(url.href, url.host, priority=priority, key=self._fingerprint(url.href)) for url in seeds]
         for link in found:
             self.seed_hosts.add(link.host)
         return self.frontier.add(found, depth=0)
 
     def widen(self, seed: Url, *, named: bool) -> None:
-        """The crawl has one more seed: it widens the spider's scope, if that has one, here and on other workers.
+        """Widen the spider's scope, if it has one, by another seed, here and on other workers.
 
-        `named`: by a person, so its host may be connected to wherever it is. A page must not have that done.
+        `named`: by a person, so that its host may have a private address. Pages must not cause that.
         """
         if named:
             self.seed_hosts.add(seed.host)
@@ -366,10 +365,9 @@ class Runtime:
             self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
 
     def say(self, text: str) -> None:
-        """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`.
+        """Send `text` to the `heard` method of all other workers' spiders, also those that start later.
 
-        Redis keeps it as long as the crawl, and hears it before what is stored from now on. What is said twice is
-        there once.
+        Redis keeps it as long as the crawl, and delivers it before anything stored later. Duplicates are kept once.
         """
         if self.team is not None:
             self.team.exchange.scope.add(SAID + text)
@@ -377,26 +375,26 @@ class Runtime:
     # Fetches
 
     def begin(self, visit: Visit, request: Request) -> Fetch:
-        """Scrapy works on `request` from here on."""
+        """Begin a fetch: Scrapy works on `request` from now on."""
         fetch = self.fetches[visit.key] = Fetch(visit, request)
         for listener in self.on_begin:
             listener(fetch)
         return fetch
 
     def fetch_of(self, request: Request | None) -> Fetch | None:
-        """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
+        """The fetch that `request` was handed out for; None for other requests, even with the same `meta`."""
         fetch = self.fetches.get(request.meta.get(VISIT, b"")) if request is not None else None
         return fetch if fetch is not None and fetch.request is request else None
 
     def fetch_behind(self, request: Request) -> Fetch | None:
-        """The fetch that `request` comes from: its own, or that of the request whose `meta` it has taken over."""
+        """The fetch behind `request`: its own, or that of the request whose `meta` it copied."""
         key = request.meta.get(VISIT)
         return self.fetches.get(key) if key is not None else None
 
     def end(self, fetch: Fetch) -> int:
-        """The fetch is over: what it brought is stored, whatever comes next of the visit. Gives its row; 0 for none.
+        """Store what the fetch brought, whatever becomes of the visit. Returns its row; 0 for none.
 
-        Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
+        Storing and the end of the visit are in the same checkpoint, so a crash cannot separate them.
         """
         captured = fetch.captured
         if captured is not None and captured[1] is None:
@@ -417,19 +415,17 @@ class Runtime:
             return None
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:
-        """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
+        """Make the request that, once scheduled, puts the fetch back because of `want`."""
         fetch.give_back(self.pause.put_back(want, fetch.request.url))
         return fetch.request.replace(dont_filter=True)
 
     def rest(self, fetch: Fetch) -> Request:
-        """Its host was asked for something else on its way: the request that puts it back, until the host has rested
-        from that, once it is scheduled.
-        """
+        """Make the request that, once scheduled, puts the fetch back until its host has rested."""
         fetch.give_back()
         return fetch.request.replace(dont_filter=True)
 
     def finish(self, fetch: Fetch) -> None:
-        """The fetch is over, and so is the visit."""
+        """End the fetch and its visit."""
         if fetch.interrupted:
             del self.fetches[fetch.visit.key]
             return
@@ -444,7 +440,7 @@ class Runtime:
             listener(fetch)
 
     def finish_handled(self) -> None:
-        """Finish the fetches with which Scrapy is done: callback run, items through the pipelines."""
+        """Finish the fetches that Scrapy is done with: callback run, items through the pipelines."""
         if self.fetches:
             working = in_progress(self.crawler)
             for fetch in [fetch for fetch in self.fetches.values() if fetch.request not in working]:
@@ -453,7 +449,7 @@ class Runtime:
     # The end
 
     def close(self) -> None:
-        """Close all files. What came after the last checkpoint is forgotten."""
+        """Close all files. Changes since the last checkpoint are dropped."""
         self.reading.close()
         if self.store is not None:
             self.store.close()

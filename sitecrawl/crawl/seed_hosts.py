@@ -1,7 +1,7 @@
-"""The hosts that the user has named: these may be connected to wherever they are.
+"""Hosts that the user named, which may have private addresses.
 
-They are asked for only when a connection would go to an address that is not public, so they are not held in memory:
-a crawl of a million seeds would hold a million names. Each is a key of the family `meta`.
+They are needed only when a connection would go to an address that is not public, so they are in the database, a key
+of the family `meta` each, and not in memory: a crawl may have a million seeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sitecrawl.crawldir.participant import Participant
 
 
 class SeedHosts(Participant):
-    """A set of host names, whatever the port. It is part of every checkpoint: a resumed crawl knows them at once."""
+    """A set of host names without ports. Participant of checkpoints."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from redis import Redis, RedisCluster
 
 MAX_FILE_SIZE: Final = 256 << 20
-"""Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
+"""Most unpacked bytes of a seed file: some millions of URLs."""
 
 STANDARD_INPUT: Final = "-"
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
 _NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
-"""File names, which are no hosts because no top-level domain has such a name."""
+"""File names: their endings are no top-level domains."""
 _REDIS_BATCH: Final = 10_000
 _LOOKED_AT: Final = 100
-"""Bytes of a file in which a NUL says that it is UTF-16."""
+"""Bytes of a file searched for a NUL, the sign of UTF-16."""
 
 
 def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
@@ -56,9 +56,7 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
 
 
 def _parted(word: str) -> Iterator[str]:
-    """The seeds in `word`: a comma parts them, or stands in the path of one. Raises `OptionError` where it may be
-    either.
-    """
+    """Seeds in `word`, separated by commas that are not part of a path. Raises `OptionError` if that is ambiguous."""
     seed, *others = word.split(",")
     for part in others:
         if not part or _BEGINS_SEED(part) or not _has_path(seed):
@@ -84,7 +82,7 @@ def _has_path(seed: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    """Whether it begins with a name in a domain that there is, or with an address."""
+    """Whether it begins with a name in an existing top-level domain, or an IP address."""
     try:
         url = guess_url(text)
     except InvalidUrl:
@@ -102,13 +100,15 @@ def seeds_of(urls: Iterable[str], *, schemes: Schemes = WEB) -> list[Url]:
 
 
 def check_ftp(seeds: Iterable[Url], *, ftp: bool) -> None:
-    """Raises `OptionError` for one on an FTP server where FTP is off. It is not named: it may come of a file."""
+    """Raise `OptionError` for an FTP seed if FTP is off. The message does not show it, because it may come from a
+    file.
+    """
     if not ftp and any(seed.scheme == "ftp" for seed in seeds):
         raise OptionError("A seed is an ftp: URL, and FTP is off: switch it on with -a ftp=1 or SITECRAWL_FTP=True")
 
 
 def names_file(text: str) -> bool:
-    """Whether `text` is the path of a file that is there, or can be nothing else."""
+    """Whether `text` is the path of an existing file, or can only be a path."""
     try:
         return bool(_NAME_OF_FILE(text)) or Path(text).is_file()
     except (OSError, ValueError):  # too long for a path, or with a NUL
@@ -135,7 +135,7 @@ def _from_file(path: Path, schemes: Schemes) -> list[Url]:
 
 
 def _from_bytes(read: Callable[[], bytes], name: str, schemes: Schemes) -> list[Url]:
-    """The seeds in what `read` gives; `name` is for messages."""
+    """Seeds in the bytes that `read` returns; `name` is for messages."""
     try:
         content = read()
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -170,7 +170,7 @@ def _from_redis(text: str, schemes: Schemes) -> list[Url]:
 
 
 def _members(client: Redis | RedisCluster, key: str) -> list[str]:
-    """In the order in which scrapy-redis would take them. Raises `ValueError` for what is too much."""
+    """Members of the key in the order of scrapy-redis. Raises `ValueError` if there are too many."""
     found: list[str] = []
     size = 0
     for entry in _entries_of(client, key):
@@ -194,7 +194,7 @@ def _entries_of(client: Redis | RedisCluster, key: str) -> Iterator[bytes | str]
 
 
 def _unpacked(file: BufferedReader) -> bytes:
-    """Raises `ValueError` for what is too large."""
+    """Unpacked content. Raises `ValueError` if it is too large."""
     packed = file.peek(2).startswith(b"\x1f\x8b")
     content = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_FILE_SIZE + 1)
     if len(content) > MAX_FILE_SIZE:
@@ -203,7 +203,7 @@ def _unpacked(file: BufferedReader) -> bytes:
 
 
 def _entries(name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Pairs of what stands there and where it stands."""
+    """Yield pairs of an entry and its place."""
     text = _text(content)
     if text.lstrip().startswith("<"):
         yield from _locations(name, content.lstrip())
@@ -214,7 +214,7 @@ def _entries(name: str, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _text(content: bytes) -> str:
-    """In whatever an editor writes: UTF-8, UTF-16 with or without a mark, windows-1252."""
+    """Decode UTF-8, UTF-16 with or without a byte order mark, or windows-1252."""
     name = charset.of_body(content, None, prescan=False)
     if name == charset.DEFAULT and b"\0" in content[:_LOOKED_AT]:
         name = "utf-16be" if content.startswith(b"\0") else "utf-16le"

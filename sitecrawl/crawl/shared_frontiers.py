@@ -1,4 +1,4 @@
-"""A worker's frontier on Redis. Imported where a crawl is shared, and nowhere else: `redis` takes long to import."""
+"""A worker's frontier on Redis. Imported only if a crawl is shared, because importing `redis` takes long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shared_frontier(
     seen: CrawlSeen,
     listener: WorkerListener,
 ) -> SharedFrontier:
-    """A worker's on the crawl that was joined; `make` makes that of what it has. Raises `OptionError`."""
+    """The frontier of a worker on the joined crawl; `make` makes that of its partitions. Raises `OptionError`."""
     options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
     run = begin(joined, holdings.session)
     partitions = Partitions(
@@ -54,7 +54,7 @@ def shared_frontier(
 
 
 def board_of(joined: Joined, session: str) -> Board:
-    """What the workers tell each other of themselves, over a connection of its own."""
+    """The board of the workers, over a connection of its own."""
     options = joined.options
     line = connect_async(options.redis, cluster=joined.is_cluster)
     return Board(Steps(line, Keys(options.crawl, options.shards)), session)

@@ -1,4 +1,4 @@
-"""Who shares a crawl: the settings of a cluster, and of several processes on one machine."""
+"""Settings of a shared crawl: on a cluster, or by several processes on one machine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sitecrawl.frontier.queue.order import order_named
 
 
 def process_name() -> str:
-    """What this process is called among workers."""
+    """Name of this process among workers."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def workers(settings: BaseSettings) -> tuple[int, bool]:
-    """How many processes are to share the crawl, and whether that was left to us. Raises `OptionError`."""
+    """Number of processes that share the crawl, and whether it was `auto`. Raises `OptionError`."""
     given = str(declared.WORKERS.read(settings))
     if given == "auto":
         return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
@@ -37,7 +37,7 @@ def workers(settings: BaseSettings) -> tuple[int, bool]:
 
 
 def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
-    """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
+    """This process' part in a crawl on Redis; None if it crawls alone. Raises `OptionError`."""
     params = None if only_looks() else redis_of(settings)
     if params is None:
         return None
@@ -66,7 +66,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
 
 
 def crawl_limits(settings: BaseSettings) -> CrawlLimits:
-    """Where a crawl by many workers ends."""
+    """Limits of a crawl by many workers."""
     return CrawlLimits(
         max_pages=declared.MAX_PAGES.read(settings),
         timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
@@ -79,7 +79,7 @@ def crawl_limits(settings: BaseSettings) -> CrawlLimits:
 
 
 def shared_name(settings: BaseSettings, spider: str) -> str:
-    """What the crawl is called on Redis. Raises `OptionError`."""
+    """Name of the crawl on Redis. Raises `OptionError`."""
     name: str = declared.CLUSTER_CRAWL.read(settings) or spider
     if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
         raise OptionError(
@@ -90,13 +90,14 @@ def shared_name(settings: BaseSettings, spider: str) -> str:
 
 
 _NO_NAME: Final = expression(r"[{}\s\x00-\x1f\x7f]")
-"""Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
+"""Characters not allowed in names: braces would move the hash tag, and so the shards of a Redis Cluster; the rest
+cannot be typed."""
 _LONGEST_NAME: Final = 200
 _REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
 
 
 def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
-    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
+    """Client arguments for the Redis of SITECRAWL_CLUSTER and scrapy-redis' settings; None without.
 
     Raises `OptionError`.
     """
@@ -112,19 +113,19 @@ def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
 
 
 def _redis_params(settings: BaseSettings) -> dict[str, Any]:
-    """What scrapy-redis' settings say of a Redis."""
+    """Client arguments by scrapy-redis' settings."""
     given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
     return {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
 
 
 def seeds_key(settings: BaseSettings, spider: str) -> str:
-    """Of the queue of seeds on Redis, as scrapy-redis calls it."""
+    """Key of the seed queue on Redis, as in scrapy-redis."""
     return (settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls") % {"name": spider}
 
 
 def waiting_seeds(settings: BaseSettings, spider: str) -> str:
-    """What to set where seeds wait on the Redis of scrapy-redis' settings, and the crawl is not shared; empty where
-    none do, or nobody answers there.
+    """Hint which setting to set if seeds wait on the Redis of scrapy-redis' settings and the crawl is not shared;
+    else empty.
     """
     params, key = _redis_params(settings), seeds_key(settings, spider)
     if not params:

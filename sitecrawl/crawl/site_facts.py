@@ -1,6 +1,6 @@
 """Facts about nearly all pages of a host: `noindex`, or repeated content.
 
-It is a fact about the site, and no fault of the crawl; whoever wonders what became of the pages should hear of it.
+They explain to users what became of the pages; they are no fault of the crawl.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.frontier.forms.duplicates import Verdict
 
 LEAST: Final = 20
-"""Pages of a host before anything is said of it."""
+"""Least number of pages for a statement about a host."""
 NEARLY_ALL: Final = 0.9
-"""The share of a host's pages of which something is so."""
+"""Share of a host's pages that counts as nearly all."""
 MAX_HOSTS: Final = 10_000
-"""Hosts that are counted: those of which pages came first."""
+"""Most hosts counted, the first to give pages."""
 
 
 @dataclass(slots=True)
 class HostPages:
-    """The pages of one host."""
+    """Counts of one host's pages."""
 
     pages: int = 0
     noindex: int = 0
     equal: int = 0
-    """Those with a body that was there before."""
+    """Pages with a known body."""
     near: int = 0
-    """Those with the title and nearly the text of another."""
+    """Pages with the title and nearly the text of another."""
 
     def facts(self, host: str) -> Iterator[str]:
         """The fact in words."""
@@ -64,6 +64,6 @@ class SiteFacts:
         host.near += fetch.verdict is Verdict.NEAR
 
     def facts(self) -> list[str]:
-        """In words, of the hosts with the most pages first."""
+        """Facts in words, hosts with the most pages first."""
         hosts = sorted(self._hosts.items(), key=lambda item: -item[1].pages)
         return [fact for name, pages in hosts for fact in pages.facts(name)]

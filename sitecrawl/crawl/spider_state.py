@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class SpiderState(Participant):
-    """A dict that the spider finds in `self.state`, and finds again when its crawl is resumed.
+    """The dict `spider.state`, kept for resumed crawls.
 
     It may hold what `Request.meta` may hold. Every checkpoint writes all of it: keep it small.
     """

@@ -1,4 +1,4 @@
-"""Keeps what the crawl was told beside what it did."""
+"""Keep arguments and settings of a run in the crawl's database."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class Told(Participant):
-    """Part of every checkpoint: `terms`, and what the seeds stand for in `scope`, if the spider has one."""
+    """Participant of checkpoints: `terms`, and the places that seeds stand for in `scope`, if the spider has one."""
 
     since: tuple[str, ...] = ()
-    """Differences from the last run, in words."""
+    """Differences to the last run, in words."""
 
     def __init__(self, terms: Terms, scope: Scope | None, database: Database) -> None:
         self.since = _changes(database, terms)
@@ -39,7 +39,7 @@ class Told(Participant):
                     scope.add_place(place, led_to=True)
 
     def end(self, reason: str) -> None:
-        """The run ends for Scrapy's finish `reason`: the last checkpoint says so."""
+        """Record the run's finish `reason` for the last checkpoint."""
         self._terms, self._is_new = replace(self._terms, ended=time.time(), reason=reason), True
 
     def prepare(self, batch: Batch) -> None:
@@ -55,7 +55,7 @@ class Told(Participant):
         self._is_new, self._begun = False, True
 
     def _kept(self) -> Iterable[str]:
-        """The places that this run's scope has given."""
+        """Places of this run's scope."""
         return (place for place, _ in places_of(self._database)) if self._begun else ()
 
 

@@ -1,6 +1,6 @@
-"""A crawl's own counts: of this run in Scrapy's stats, over all runs in its database.
+"""A crawl's counts: of this run in Scrapy's stats, of all runs in its database.
 
-Of a worker of a cluster it is the worker's own share.
+On a cluster, of the worker alone.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ F = TypeVar("F", bound=Figures)
 
 
 class Totals(Participant, Generic[F]):
-    """Every checkpoint tells `stats` the figures of this run, and adds them to those of earlier runs, which are kept
-    under `key`.
+    """At every checkpoint, writes this run's figures to `stats`, and adds them to those of earlier runs under `key`.
 
-    `now` gives the figures of this run, which are of `kind`.
+    `now` returns the figures of this run, which are of `kind`.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""What Scrapy is told to use in the place of its own: download handler, downloader, stats, log formatter."""
+"""Replacements for Scrapy's download handler, downloader, stats and log formatter."""

@@ -1,4 +1,4 @@
-"""Scrapy's `CloseSpider`, and what stands for it on a cluster, where its limits are those of all workers."""
+"""Scrapy's `CloseSpider`, and its replacement on a cluster, where limits are those of all workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CloseSpider:
-    """Extension for every `CLOSESPIDER_*`. It counts what Scrapy's does, for all workers, who know when to end."""
+    """Extension for every `CLOSESPIDER_*`. On a cluster it counts as Scrapy's does, and all workers end together."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

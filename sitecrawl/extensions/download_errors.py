@@ -1,4 +1,4 @@
-"""What a download ends with that brings no response: as Scrapy, its retries and our middlewares know it."""
+"""Errors of downloads without a response, in the form that Scrapy, its retries and our middlewares know."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sitecrawl.base.limits import AnyLimit
 
 
 class LimitExceeded(IgnoreRequest):
-    """A response that went beyond a limit of docs/limits.md. To ask again would bring the same."""
+    """A response that exceeded a limit of docs/limits.md. A retry would bring the same."""
 
 
 class Interrupted(IgnoreRequest):
-    """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
+    """A download cut off because the crawl stops: its URL stays in the frontier."""
 
 
 class InWant(DownloadFailedError):
-    """A download that failed for no fault of its host: this machine, or its network, lacks something."""
+    """A download that failed because this machine or its network lacks something."""
 
     def __init__(self, want: http.Want, message: str) -> None:
         super().__init__(message)
@@ -49,22 +49,22 @@ class TooManyChunks(LimitExceeded):
 
 
 class PrivateAddress(LimitExceeded):
-    """A host that is not on the public internet, and that no seed names by its address or a name that is not public
+    """A host with a private address that no seed names, either by the address or by a name that is not public
     (SITECRAWL_ALLOW_PRIVATE).
     """
 
     def __init__(self, url: str, address: str) -> None:
         super().__init__(f"{address} is no public address, and no seed names it, or a name of its network")
         self.url = url
-        """What was asked for: after a redirect, where it led."""
+        """URL of the request; after a redirect, its target."""
 
 
 class LoginRefused(DownloadFailedError):
-    """An FTP server that lets nobody in by the name of FTP_USER."""
+    """An FTP server that rejects the login of FTP_USER."""
 
 
 class NoTls(DownloadFailedError):
-    """A host with which no TLS connection can be made."""
+    """A host without a working TLS connection."""
 
 
 class CertificateExpired(DownloadFailedError):
@@ -72,15 +72,15 @@ class CertificateExpired(DownloadFailedError):
 
 
 class CertificateForAnotherName(DownloadFailedError):
-    """A host with the certificate of another."""
+    """A host with a certificate for another name."""
 
 
 class CertificateSelfSigned(DownloadFailedError):
-    """A host whose certificate nobody vouches for but itself."""
+    """A host with a self-signed certificate."""
 
 
 class CertificateUntrusted(DownloadFailedError):
-    """A host whose certificate is of an authority that nobody here knows, or does not hold for another reason."""
+    """A host with a certificate of an unknown authority, or invalid for another reason."""
 
 
 class BadAnswer(DownloadFailedError):
@@ -92,15 +92,15 @@ class IdleTimeout(DownloadTimeoutError):
 
 
 class PutOff(DownloadTimeoutError):
-    """An answer that has begun, and comes more slowly than 100 bytes a second: it is asked for again."""
+    """An answer slower than 100 bytes a second; its URL is asked for again."""
 
 
 class NothingYet(PutOff):
-    """An answer that has not begun for many times as long as its host usually takes: it is asked for again."""
+    """An answer that takes many times as long as usual for its host; its URL is asked for again."""
 
 
 class TooSlow(LimitExceeded):
-    """One that has begun and comes too slowly, and this was the last attempt."""
+    """A too slow answer on the last attempt."""
 
 
 BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
@@ -113,7 +113,7 @@ BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
     limits.TOTAL_TIME: DownloadTimeoutError,
     limits.BODY_SIZE: DownloadCancelledError,
 }
-"""What Scrapy, and its retries, are told."""
+"""Scrapy's exception by limit."""
 STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {
     PutOff: limits.RATE.stat,
     NothingYet: "frontier/put_off",
@@ -124,17 +124,17 @@ class Blamed(Protocol):
     """A download that has failed."""
 
     async def lacks(self, error: Exception) -> http.Want | None:
-        """What was lacking, if `error` came for no fault of the host."""
+        """Want that caused `error`; None if the host is to blame."""
 
 
 async def excuse(error: Exception, download: Blamed) -> None:
-    """Raises `InWant` if it is not the host's fault."""
+    """Raise `InWant` if `error` is not the host's fault."""
     if (want := await download.lacks(error)) is not None:
         raise InWant(want, str(error)) from error
 
 
 def for_scrapy(error: http.HttpError) -> Exception:
-    """What Scrapy's retries know."""
+    """Scrapy's exception for `error`."""
     if isinstance(error, http.OverLimit):
         return BEYOND[error.limit](str(error))
     if isinstance(error, http.BadCertificate):
@@ -145,13 +145,13 @@ def for_scrapy(error: http.HttpError) -> Exception:
 
 
 def _help_for(cause: BaseException | None) -> str:
-    """The setting that lets the crawl in where TLS is too weak or too old for OpenSSL's defaults; else empty."""
+    """Setting that helps if TLS is too weak or too old for OpenSSL's defaults; else empty."""
     reason = (cause.reason or "") if isinstance(cause, SSLError) else ""
     return next((f"; {setting} {HELPS}" for word, setting in _HELPS.items() if word in reason), "")
 
 
 HELPS: Final = "lets the crawl in"
-"""What the message of an error says of a setting by which there would be none."""
+"""Advice in messages about settings that avoid the error."""
 _WEAK: Final = "DOWNLOADER_CLIENT_TLS_CIPHERS=DEFAULT:@SECLEVEL=0"
 _OLD: Final = "DOWNLOAD_TLS_MIN_VERSION=TLSv1.0 with " + _WEAK
 _HELPS: Final = {
@@ -159,7 +159,7 @@ _HELPS: Final = {
     **dict.fromkeys(("TOO_SMALL", "TOO_WEAK", "NO_CIPHERS", "SIGALG", "SIGNATURE_TYPE"), _WEAK),
     **dict.fromkeys(("HANDSHAKE_FAILURE", "INSUFFICIENT_SECURITY", "BAD_DH"), _WEAK),
 }
-"""By words in OpenSSL's reasons."""
+"""Settings by words in OpenSSL's reasons."""
 _OF_CERTIFICATES: Final[dict[str, type[Exception]]] = {
     http.Fault.EXPIRED: CertificateExpired,
     http.Fault.NOT_YET: CertificateExpired,

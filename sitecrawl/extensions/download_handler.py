@@ -62,15 +62,15 @@ from sitecrawl.urls.url import Url, parse
 logger = logging.getLogger(__name__)
 
 FIRST_PART: Final = "sitecrawl_first_part"
-"""The key in `Request.meta` that says after how many bytes of the body it is enough: no size is too large then."""
+"""`Request.meta` key: after how many bytes of the body to stop; then no size is too large."""
 
 _MOST_TOLD: Final = 100
-"""Hosts of which it is said what would help."""
+"""Most hosts for which advice is logged."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
 """Methods (RFC 9110 §9.2.1)."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
-"""Headers of a request that are the client's own business."""
+"""Request headers that the client sets itself."""
 
 
 class DownloadHandler(BaseDownloadHandler):
@@ -96,7 +96,7 @@ class DownloadHandler(BaseDownloadHandler):
 
     @cached_property
     def _access(self) -> Access:
-        """Asked for when something is fetched: Scrapy logs what goes wrong while it makes a handler, and goes on."""
+        """Made at the first fetch, because Scrapy only logs errors in making a handler."""
         return Runtime.of(self.crawler).access
 
     async def download_request(self, request: Request) -> Response:
@@ -141,21 +141,21 @@ class DownloadHandler(BaseDownloadHandler):
             response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
 
     def _may_be_put_off(self, request: Request) -> bool:
-        """Whether it is asked for the first time, and will be once more."""
+        """Whether this is a first attempt that will be repeated if put off."""
         meta = request.meta
         is_first = not (meta.get("retry_times") or meta.get("dont_retry"))
         return is_first and bool(meta.get("max_retry_times", self._retries) > 0)
 
     def _host_of(self, request: Request) -> Host | None:
-        """The one in the frontier whose seat it has, if it may be put off before anything came: nothing is begun at
-        the host that must not be begun twice, and no other URL waits for it as for the last one of a level.
+        """Host in the frontier whose seat the request has, if it may be put off before an answer: a request safe
+        to repeat, with nothing that waits for it as for the last URL of a level.
         """
         runtime = Runtime.of(self.crawler)
         fetch = runtime.fetch_behind(request) if request.method in _SAFE else None
         return None if fetch is None or runtime.local.keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
-        """Keep what an answer sets; gives its headers for others to see."""
+        """Keep the cookies that an answer sets; return its headers masked."""
         cookies = self._access.cookies
         before = cookies.changes
         shown = self._access.heard(url.href, url.host, headers)
@@ -164,7 +164,7 @@ class DownloadHandler(BaseDownloadHandler):
         return shown
 
     def _told(self, url: Url, error: Exception) -> Exception:
-        """Say once a host what would help, where something would."""
+        """Log advice once a host, if there is any."""
         is_new = url.host not in self._hosts_told and len(self._hosts_told) < _MOST_TOLD
         if isinstance(error, NoTls) and HELPS in str(error) and is_new:
             self._hosts_told.add(url.host)
@@ -201,7 +201,7 @@ class DownloadHandler(BaseDownloadHandler):
         )
 
     def _proxy(self, request: Request, url: Url) -> tuple[http.Proxy | None, bytes]:
-        """Through which it goes, by the sheet of its host or else by itself; and what tells it who asks."""
+        """Proxy of the request, by its host's sheet or its own, and the credentials for it."""
         of_sheet = self._access.proxy_of(url.host)
         if of_sheet is None:
             return _proxy(request.meta.get("proxy")), request.headers.get(b"Proxy-Authorization") or b""
@@ -213,7 +213,7 @@ class DownloadHandler(BaseDownloadHandler):
 
 
 class _Arriving:
-    """A response on its way to Scrapy: sends the signals, and stops where one of their receivers says so."""
+    """A response under way: sends Scrapy's signals, and stops if a receiver says so."""
 
     __slots__ = (
         "_crawler",
@@ -258,7 +258,7 @@ class _Arriving:
 
     @property
     def _may_stop(self) -> bool:
-        """What a spider has read enough of is its own: rules that come in part would be others."""
+        """Whether receivers may stop it; not a robots.txt, of which a part has other rules."""
         return FIRST_PART not in self._request.meta
 
     def head(self) -> None:
@@ -293,7 +293,7 @@ class _Arriving:
             self._warn_size = NO_LIMIT
 
     def made(self, flags: list[str] | None = None) -> Response:
-        """Scrapy's response of what has come."""
+        """Scrapy's response from what has arrived."""
         reader = self._reader
         headers, body = _scrapys(self._headers), b"".join(reader.body)
         url = self._request.url.partition("#")[0]
@@ -313,12 +313,12 @@ class _Arriving:
         return response
 
     def drop(self) -> None:
-        """Let go of what has come."""
+        """Drop what has arrived."""
         if self._download.reader is not None:
             self._download.reader.body.clear()
 
     def stopped(self) -> Response:
-        """The same, where no more is wanted. Raises the `StopDownload` of a signal's receiver if that says so."""
+        """Response of a stopped download. Raises the receiver's `StopDownload` if that asks for failure."""
         response = self.made(["download_stopped"])
         if self._stop is not None and self._stop.fail:
             self._stop.response = response
@@ -327,12 +327,12 @@ class _Arriving:
 
 
 def _is_heard(manager: SignalManager, signal: object) -> bool:
-    """Whether there is anybody to receive it."""
+    """Whether `signal` has receivers."""
     return next(liveReceivers(getAllReceivers(manager.sender, signal)), None) is not None
 
 
 def _scrapys(fields: Fields) -> Headers:
-    """`Headers(fields)`, which would bring into their form twice what is bytes already."""
+    """`Headers(fields)` without its second normalisation of bytes."""
     headers = Headers()
     for name, value in fields:
         dict.setdefault(headers, name.title(), []).append(value)
@@ -340,7 +340,7 @@ def _scrapys(fields: Fields) -> Headers:
 
 
 def _kind_of(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """As Scrapy tells it: from the Content-Type, where that alone says enough."""
+    """Response class as Scrapy chooses it, by Content-Type if that is enough."""
     types = dict.get(headers, b"Content-Type")
     if types and not dict.get(headers, b"Content-Encoding") and (kind := _kind_of_type(types[-1])) is not Response:
         return kind

@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 _FEW: Final = 1_000
 _LOOK_SECONDS: Final = 1.0
 _NEVER: Final = -1e9
-"""When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be just
-now: a crawl with a delay of an hour would wait for most of it before its first request."""
+"""Last use of a new slot on the monotonic clock. That may begin at boot, so that Scrapy's 0 is recent: a crawl
+with a delay of an hour would wait before its first request."""
 
 
 class Downloader(ScrapyDownloader):
-    """`DOWNLOADER`. Of CONCURRENT_REQUESTS there are not more than this process may have connections."""
+    """`DOWNLOADER`. CONCURRENT_REQUESTS is limited by the connections this process may have."""
 
     _runtime: Runtime | None = None
-    """None where the frontier is not ours."""
+    """None without our frontier."""
 
     def __init__(self, crawler: Crawler) -> None:
         log_as_wanted(crawler.settings)
@@ -56,17 +56,17 @@ class Downloader(ScrapyDownloader):
             self._replace_middlewares()
         crawler.signals.connect(self._begin, signals.engine_started)
         self._adjusted: dict[str, str] = {}
-        """Slots that have something else than the settings say, and the host that they have it of."""
+        """Slots with other values than the settings, and their hosts."""
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
-        """As long as a request waits in a slot."""
+        """Timer that runs while a request waits in a slot."""
         if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
             self._runtime = Runtime.of(crawler)
             self._said = configuration.politeness(crawler.settings)
             self._runtime.changes.on_changed.append(self._look_again)
 
     def needs_backout(self) -> bool:
-        """Whether no request is to be begun. A robots.txt has the seat of the page that waits for it and no other:
-        else those of hosts that hang would take the seats that the frontier keeps for others.
+        """Whether no request may begin. A robots.txt uses the seat of the page that waits for it; else hosts
+        that hang would take seats that the frontier keeps for others.
         """
         robots = self._runtime.robots_under_way if self._runtime is not None else 0
         if not robots or not has(Use.UNDER_WAY):
@@ -88,7 +88,7 @@ class Downloader(ScrapyDownloader):
             shorten(self.crawler.engine)
 
     async def _enqueue_request(self, request: Request) -> Response:
-        """At once where nobody waits for the slot: without a deferred and a task for the turn that is there."""
+        """Start a request at once if its slot is free, without a deferred and a task for its turn."""
         if not has(Use.DOWNLOADS):
             return await super()._enqueue_request(request)
         key, slot = self._get_slot(request)
@@ -116,11 +116,11 @@ class Downloader(ScrapyDownloader):
         return key, slot
 
     def _host_of(self, url: str) -> str:
-        """Its name; none where all hosts are treated alike."""
+        """Host of `url`; none if all hosts have the same terms."""
         return host_of(url) if self._runtime is not None and self._runtime.terms.sheets else ""
 
     def _adjust(self, key: str, slot: Slot, host: str, terms: LiveTerms) -> None:
-        """Scrapy's AutoThrottle may have given the others delays of their own."""
+        """Set a slot's values by its host's terms. Other slots may have delays of Scrapy's AutoThrottle."""
         held = terms.of(host).politeness
         is_otherwise = (held.delay, held.per_host) != (self._said.delay, self._said.per_host)
         if is_otherwise or key in self._adjusted:
@@ -130,8 +130,8 @@ class Downloader(ScrapyDownloader):
             slot.delay, slot.concurrency = held.delay, held.per_host
 
     def _process_queue(self, slot: Slot) -> None:
-        """Not of a slot in which nothing waits: its alarm, of the delay that holds now, would hold up whoever comes
-        when another one holds.
+        """Skip a slot without waiting requests: its alarm, with the current delay, would hold up later ones with
+        another delay.
         """
         if has(Use.SLOTS) and not slot.queue:
             return
@@ -141,7 +141,7 @@ class Downloader(ScrapyDownloader):
             self._looks.start(_LOOK_SECONDS, now=False)
 
     def _look_for_the_end(self) -> None:
-        """What waits in a slot is not under way: it is for the next run."""
+        """When the crawl stops, give back what waits in slots to the next run."""
         waiting = [slot.queue for slot in self.slots.values() if slot.queue]
         if not waiting:
             self._look_no_more()
@@ -160,7 +160,7 @@ class Downloader(ScrapyDownloader):
         super().close()
 
     def _look_again(self) -> None:
-        """The pauses that are under way in the slots are as long as was said before."""
+        """Restart the pauses under way, which have the former delay."""
         assert self._runtime is not None
         for key, slot in list(self.slots.items()):
             if key in self.per_slot_settings:

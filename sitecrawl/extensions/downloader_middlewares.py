@@ -1,8 +1,8 @@
 """A shorter way through the downloader middlewares.
 
-Scrapy takes whatever a middleware's method returns for something to be awaited, and works out the method's name in
-case that it has to warn: for nineteen calls a page a sixteenth of its instructions. Nearly all return None or the
-response at once, and that needs neither.
+Scrapy treats each result as an awaitable, and computes the method's name for a possible warning: for nineteen calls
+a page a sixteenth of its instructions. Nearly all results are None or the response itself, for which neither is
+needed.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 class LogFormatter(ScrapyLogFormatter):
-    """A failed download is a line at INFO, its traceback is DEBUG: the crawl's summary counts it by its kind.
+    """A failed download is a line at INFO with its traceback at DEBUG; the summary counts it by kind.
 
-    What is DEBUG is not even made up unless it is logged: Scrapy's two messages a page took 30 us.
+    DEBUG messages are composed only if they are logged: Scrapy's two a page took 30 us.
     """
 
     def __init__(self, *, debug: bool = True) -> None:
@@ -51,5 +51,5 @@ class LogFormatter(ScrapyLogFormatter):
 
 
 def _shown(request: Request) -> Request:
-    """For a message: those of a login without their query."""
+    """The request for a message, without the query of a login."""
     return request.replace(url=without_query(request.url)) if LOGIN in request.meta else request

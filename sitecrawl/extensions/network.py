@@ -1,8 +1,8 @@
-"""What all download handlers of a crawl share: who is heard from, and which addresses may be connected to.
+"""Shared by all download handlers of a crawl: the client, and which addresses may be connected to.
 
-An address is checked when a connection is made: a name may lead to another one each time that it is looked up. A
-private one is refused unless a seed names its host, and does so by the address or by a name that is not public:
-whoever has a public name may let it lead into the network of whoever crawls it.
+An address is checked when a connection is made, because a name may lead to another one at each look-up. A private
+one is refused unless a seed names its host by the address or by a name that is not public: the owner of a public
+name could let it lead into the crawler's own network.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ from sitecrawl.urls.url import is_public_name
 logger = logging.getLogger(__name__)
 
 DISTRUSTED: Final = "tls/distrusted/"
-"""Prefix of the stats that count hosts whose certificates do not hold, by why."""
+"""Prefix of stats: hosts with invalid certificates by reason."""
 _HTTPS: Final = 443
 _ATTRIBUTE: Final = "sitecrawl_client"
-"""Where a crawler keeps its client: see `Runtime.of`."""
+"""Attribute of a crawler with its client: see `Runtime.of`."""
 
 
 def client_of(crawler: Crawler) -> http.Client:
-    """The client of `crawler`, made at the first call: who was heard from by one protocol has a network for all."""
+    """The client of `crawler`, made at the first call. Shared, because an answer over one protocol proves the
+    network for all.
+    """
     client: http.Client | None = vars(crawler).get(_ATTRIBUTE)
     if client is None:
         client = vars(crawler)[_ATTRIBUTE] = _client(crawler)
@@ -60,7 +62,7 @@ def _client(crawler: Crawler) -> http.Client:
 
 
 def tls_context(settings: BaseSettings, verify: http.Verify) -> ssl.SSLContext:
-    """With what Scrapy's settings say of versions and ciphers."""
+    """TLS context with the versions and ciphers of Scrapy's settings."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if verify is http.Verify.OFF:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -91,7 +93,7 @@ def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: h
 
 
 def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
-    """Raises `PrivateAddress` if a request for `url`, which is on `host`, may not lead to `address`."""
+    """Raise `PrivateAddress` if a request for `url` on `host` must not connect to `address`."""
     if limits.PRIVATE_ADDRESS.read(crawler.settings) or addresses.is_public(address):
         return
     if is_public_name(host) or host not in Runtime.of(crawler).seed_hosts:
@@ -99,5 +101,5 @@ def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
 
 
 def bind_address(given: Any) -> tuple[str, int] | None:
-    """What DOWNLOAD_BIND_ADDRESS, or `bindaddress` of a request, says."""
+    """Local address and port by DOWNLOAD_BIND_ADDRESS or a request's `bindaddress`."""
     return (given, 0) if isinstance(given, str) else given

@@ -1,9 +1,8 @@
-"""The addresses of a host: by c-ares, on the event loop, unless the project chose another resolver of Twisted's.
+"""Addresses of hosts: by c-ares on the event loop, unless the project chose another resolver of Twisted's.
 
-`getaddrinfo` takes a thread for as long as a name server is silent, and cannot be stopped: a page with some links to
-such names would take all threads. Twisted says of a name that it leads to no address, and not why. `Resolver` does:
-whether there is no such name, which is the host's fault, or no name server to ask, which is not. With another one,
-that has to be told from what becomes of other names (`sitecrawl.http.blame`).
+`getaddrinfo` blocks a thread while a name server is silent: a page with some links to such names would take all
+threads. `Resolver` also says why a name has no address: because there is no such name (the host's fault), or no name
+server answers (not its fault). With another resolver, `sitecrawl.http.blame` infers that from other names.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ from zope.interface import implementer
 from sitecrawl import http
 
 _NO_SUCH_NAME: Final = frozenset({ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND})
-"""What c-ares says where a name server has answered, or need not be asked, and there is nothing."""
+"""Codes of c-ares for names without an address."""
 _FIRST_WAIT: Final = 2.0
-"""Seconds for a first answer of a name server whose speed is not known. Each further try waits twice as long."""
+"""Seconds to wait for a name server of unknown speed. Each further try waits twice as long."""
 _TRIES: Final = 5
 _SHARE: Final = 4
-"""One of so many requests under way may wait for a name that takes long."""
+"""Divisor: this part of the requests under way may wait for slow names."""
 
 
 class CAres:
-    """Asks the name servers of /etc/resolv.conf, after /etc/hosts, as the system does. `servers`: others, in their
-    place, as in `127.0.0.1:5353`. To be made, and used, while a loop runs.
+    """Look-ups by /etc/hosts and the name servers of /etc/resolv.conf. `servers`: others instead, as in
+    `127.0.0.1:5353`. Make and use it while a loop runs.
     """
 
     def __init__(self, servers: Sequence[str] | None = None) -> None:
         self._resolver = DNSResolver(servers, timeout=_FIRST_WAIT, tries=_TRIES)
 
     async def ask(self, name: str) -> Sequence[str]:
-        """The addresses of `name`, in the order in which they are to be tried (RFC 6724)."""
+        """Addresses of `name` in the order for trying (RFC 6724)."""
         try:
             found = await self._resolver.getaddrinfo(name)
         except UnicodeError as error:
@@ -59,7 +58,7 @@ class CAres:
 
 
 class Resolver(CachingHostnameResolver):
-    """Scrapy's; but whoever asks by `look_up` is answered by c-ares."""
+    """Scrapy's resolver; `look_up` uses c-ares."""
 
     def __init__(self, reactor: ReactorBase, cache_size: int, most_slow: int = 1) -> None:
         super().__init__(reactor, cache_size)
@@ -77,7 +76,7 @@ class Resolver(CachingHostnameResolver):
 
     @cached_property
     def _c_ares(self) -> CAres:
-        """Made when the loop runs, and something is to be looked up."""
+        """c-ares, made at the first look-up while the loop runs."""
         return CAres()
 
     async def _ask(self, name: str) -> Sequence[str]:
@@ -85,7 +84,7 @@ class Resolver(CachingHostnameResolver):
 
 
 async def _ask_anew(name: str) -> Sequence[str]:
-    """By a c-ares that knows of no answer: it keeps them for as long as they say that they hold."""
+    """Ask a c-ares without a cache; the usual one caches answers for their lifetime."""
     c_ares = CAres()
     try:
         return await c_ares.ask(name)
@@ -120,7 +119,7 @@ def condemn(name: str) -> None:
 
 @contextmanager
 def _without(name: str) -> Iterator[None]:
-    """Let what is known of `name` be asked for anew; where nothing comes, it is still known."""
+    """Drop `name` from the cache; restore it if there is no new answer."""
     known = dnscache.pop(name, None)
     try:
         yield
@@ -136,7 +135,7 @@ class _Addresses:
         self._found: list[str] = []
 
     def resolutionBegan(self, resolution: interfaces.IHostResolution) -> None:  # noqa: N802 - Twisted's name
-        """It cannot be cancelled, so nobody keeps it."""
+        """Ignore the resolution, which cannot be cancelled."""
 
     def addressResolved(self, address: interfaces.IAddress) -> None:  # noqa: N802 - Twisted's name
         if isinstance(address, IPv4Address | IPv6Address) and address.host not in self._found:

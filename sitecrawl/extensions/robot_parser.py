@@ -15,7 +15,7 @@ from sitecrawl.urls.url import target_of
 
 
 class BoundedRobotParser(RobotParser):
-    """What a robots.txt says for `ROBOTSTXT_USER_AGENT`, whatever name it is asked for."""
+    """Rules of a robots.txt for `ROBOTSTXT_USER_AGENT`, whatever name is asked for."""
 
     def __init__(self, rules: RobotsTxt, crawler: Crawler) -> None:
         self._rules = rules
@@ -36,7 +36,7 @@ class BoundedRobotParser(RobotParser):
 
     @property
     def size(self) -> int:
-        """Bytes of memory, about."""
+        """Approximate bytes of memory."""
         return self._rules.size
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:

@@ -26,15 +26,15 @@ from sitecrawl.crawl.privates import Use, become, has
 from sitecrawl.extensions.spider_output import Outputs, SpiderMiddlewares
 
 _AT_ONCE: Final = 16
-"""Outputs of one callback after which others have their turn."""
+"""Outputs of one callback between two turns of the event loop."""
 _tasks: Final[set[asyncio.Task[None]]] = set()
-"""Those under way: the loop holds its tasks weakly."""
+"""Tasks under way; the loop has only weak references."""
 
 logger = logging.getLogger("scrapy.core.engine")
 
 
 def shorten(engine: ExecutionEngine) -> bool:
-    """Let an engine go the shorter way, if it and its scraper are Scrapy's own. Whether they are."""
+    """Switch an engine to the shorter way, if it and its scraper are Scrapy's own; returns whether it did."""
     if not is_asyncio_available() or type(engine.scraper) is not ScrapyScraper:
         return False
     if not become(engine, Engine, Use.REQUESTS):
@@ -48,7 +48,7 @@ def shorten(engine: ExecutionEngine) -> bool:
 
 
 class Engine(ExecutionEngine):
-    """One task a request."""
+    """Scrapy's engine with one task a request."""
 
     scraper: Scraper
 
@@ -113,12 +113,14 @@ class Engine(ExecutionEngine):
 
 
 class Scraper(ScrapyScraper):
-    """No task for a response; one for each of its items."""
+    """Scrapy's scraper without a task a response; one for each item."""
 
     async def enqueue_scrape(  # type: ignore[override]
         self, result: Response | Failure, request: Request
     ) -> None:
-        """Up to the end of the pipelines. Scrapy's gives a deferred, which nobody but its engine waits for."""
+        """Process `result` to the end of the pipelines. Scrapy's returns a deferred, which only its engine
+        awaits.
+        """
         assert self.slot is not None
         self.slot.add_response_request(result, request)
         self.slot.next_response_request_deferred()
@@ -153,12 +155,12 @@ class _Taken:
 
     def __init__(self, scraper: Scraper, response: Response | Failure, *, at_once: bool) -> None:
         self._at_once = at_once
-        """Whether the callback may wait for what becomes of an item."""
+        """Whether the callback may wait for the outcome of items."""
         self._scraper = scraper
         self._response = response
         self._number = 0
         self._last: Any = None
-        """An item, which needs no task of its own if it is the only one."""
+        """Last item, which needs no task if it is the only one."""
         self._items: set[asyncio.Task[None]] = set()
 
     async def take(self, output: Any) -> None:
@@ -194,9 +196,7 @@ class _Taken:
 
 
 def _raise_if_cancelled() -> None:
-    """Go on with the cancellation of this very task. Something else that was cancelled, and that a project's code has
-    waited for, is an error like others.
-    """
+    """Re-raise a cancellation of this task. That of another awaitable in a project's code is an ordinary error."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

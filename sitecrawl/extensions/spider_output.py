@@ -24,21 +24,20 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from twisted.python.failure import Failure
 
 Process = Callable[[Any, Response], Any]
-"""Gets an output; gives what becomes of it, None for nothing."""
+"""Function of an output; returns its replacement, None to drop it."""
 Callback = Callable[[Response | Failure, Request], Any]
 
 
 class SpiderMiddlewares(SpiderMiddlewareManager):
-    """Scrapy's manager, whose class becomes this one: see `shorter_way`."""
+    """Scrapy's manager; objects are switched to this class, see `shorter_way`."""
 
     _processes: list[tuple[int, Process]] | None
-    """From the spider to the engine, each with the place of the first one that is asked about its errors; None to go
-    Scrapy's way.
-    """
+    """Functions from the spider to the engine, each with the index of the first middleware that handles its
+    errors; None for Scrapy's way."""
     _begins: list[Callable[[Response], None]]
 
     def look(self) -> None:
-        """Note the middlewares that there are."""
+        """Note the installed middlewares."""
         # Scrapy's list begins with the one nearest to the spider, as the one that was added last.
         nearest_first = self.middlewares[::-1]
         methods = self.methods["process_spider_output"]
@@ -65,8 +64,8 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
         return Outputs(outputs, response, self)
 
     def outputs(self, given: Iterable[Any], response: Response, reached: list[int]) -> Iterator[Any]:
-        """What comes through of what a callback has `given`. `reached` has the place of the first middleware that an
-        error is for.
+        """Outputs that pass, of those that a callback has `given`. `reached`: index of the first middleware that
+        handles an error.
         """
         assert self._processes is not None
         for begin in self._begins:
@@ -83,8 +82,8 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
 
 
 class Outputs:
-    """An iterable, once, over what comes through. `rest`: what a middleware made of an error, which ended the others;
-    known when all have come.
+    """Single-use iterable of the outputs that pass. `rest`: a middleware's replacement after an error; known at
+    the end.
     """
 
     def __init__(self, given: Iterable[Any], response: Response, middlewares: SpiderMiddlewares) -> None:

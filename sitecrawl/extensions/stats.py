@@ -1,4 +1,4 @@
-"""Scrapy's stats, without a look at every call's arguments."""
+"""Scrapy's stats without checking each call's arguments."""
 
 from __future__ import annotations
 

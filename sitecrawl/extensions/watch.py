@@ -1,13 +1,13 @@
-"""Ends downloads that take too long, are silent for too long, or drip, and all of them when the crawl is to stop.
+"""End downloads that take too long, are silent or drip, and all of them when the crawl stops.
 
-Silence and drips are looked for once a second over all downloads, which costs a page nothing. An answer that has
-begun *drips* while it brings fewer than 100 bytes a second. It is cut off when it has dripped for as
-long as it came well before, and at least for `PATIENCE` seconds. On a first attempt it is put off after `SHORT`
-seconds, behind all else that waits for its host: so what is slow holds up hardly anything, and is asked for once
-more. Where `HOPELESS` of a host in a row have dripped the second time, too, the others get no longer then.
+Silence and drips are checked once a second over all downloads, at no cost a page. An answer *drips* while it brings
+fewer than 100 bytes a second. It is cut off when it has dripped for as long as it came well before, and for at least
+`PATIENCE` seconds. A first attempt is put off after `SHORT` seconds, behind everything else that waits for its host,
+and asked for once more. If `HOPELESS` of a host in a row have dripped on the second attempt, too, others are cut off
+after `SHORT` as well.
 
-While something else waits for its seat (`Host.puts_off`), a first attempt is put off sooner: when hardly anything has
-come for SITECRAWL_PUT_OFF times as long as is usual for its host, and for as long as it came well before.
+While other URLs wait for its seat (`Host.puts_off`), a first attempt is put off sooner: when hardly anything has
+come for SITECRAWL_PUT_OFF times the host's usual time, and for as long as it came well before.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LOOK_SECONDS: Final = 1.0
 PATIENCE: Final = 15.0
 """Seconds that an answer may drip."""
 SHORT: Final = 2.0
-"""The same where it is only put off."""
+"""Seconds that a first attempt may drip before it is put off."""
 HOPELESS: Final = 3
 _MAX_HOSTS: Final = 1_000
-"""Of which it is known how many have dripped the second time."""
+"""Most hosts whose drips on second attempts are counted."""
 
 
 class Watched(Protocol):
@@ -51,15 +51,15 @@ class Watched(Protocol):
 
     @property
     def arrived(self) -> int:
-        """Bytes of its answer that have come."""
+        """Bytes of its answer received."""
         ...
 
     def end(self, error: Exception) -> None:
-        """Let it raise `error`, at once."""
+        """Let it raise `error` now."""
 
 
 class Watch:
-    """See the module. `looked` is called with every look, and the loop's time, while there are downloads."""
+    """See the module. `looked` is called at every check with the loop's time, while there are downloads."""
 
     def __init__(self, crawler: Crawler, looked: Callable[[float], None] = lambda _now: None) -> None:
         self._crawler = crawler
@@ -72,17 +72,17 @@ class Watch:
         self._looked_at = 0.0
         self._running: set[Running] = set()
         self._drips: Counter[str] = Counter()
-        """By host, how many have dripped the second time since one came whole."""
+        """By host, drips on second attempts since the last complete answer."""
         self._cut_off_at = inf
-        """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
+        """When downloads are cut off because the crawl stops, on the monotonic clock."""
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
     def over(
         self, download: Watched, url: str, timeout: float, *, is_again: bool = True, host: Host | None = None
     ) -> AbstractContextManager[None]:
-        """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit. If it drips it is put off, or fails
-        if it `is_again` asked for; with a `host`, that host's usual time says how soon. `Interrupted`
-        if it is too late to begin one.
+        """Watch `download` of `url` for `timeout` seconds, 0 for no limit. A dripping one is put off, or fails
+        if it `is_again` asked for; the usual time of `host`, if given, says how soon. Raises `Interrupted` if it
+        is too late to begin.
         """
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
@@ -114,7 +114,7 @@ class Watch:
 
 
 class Running:
-    """A download, and how it comes. It is among all that are `running` while it is entered."""
+    """A watched download, in the set `running` while entered."""
 
     __slots__ = (
         "_alarm", "_arrived", "_asked", "_began", "_drips", "_ends", "_had", "_host", "_patience", "_progress",
@@ -132,8 +132,8 @@ class Running:
         asked: Host | None = None,
         puts_off: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """`drips`: of those that were asked for again, by host; None where it is the first time. `asked` is the host
-        that may put it off: `puts_off` says after how many times its usual time, at fewer bytes a second.
+        """`drips`: counts of second attempts by host; None on a first attempt. `asked`: host that may put it
+        off; its `puts_off` says after how many times its usual time, below how many bytes a second.
         """
         self.download = download
         self._running = running
@@ -143,9 +143,9 @@ class Running:
         self._puts_off = puts_off
         self._alarm: asyncio.TimerHandle | None = None
         self._rings = self._ends = inf
-        """When its alarm rings, and when its time is over, on the loop's clock."""
+        """Times of its alarm and of its end, on the loop's clock."""
         self._had = 0
-        """Bytes that had arrived when its alarm rang last."""
+        """Bytes received at the last alarm."""
         self._progress = -1
         self._silent = 0.0
         self._drips = drips
@@ -153,7 +153,7 @@ class Running:
         self._patience = SHORT if drips is None or drips[self._host] >= HOPELESS else PATIENCE
         self._arrived = 0
         self._well = self._slow = 0.0
-        """For how long it has come well, and dripped since then, in seconds."""
+        """Seconds for which it came well, and dripped since."""
 
     def __enter__(self) -> None:
         self._running.add(self)
@@ -167,14 +167,14 @@ class Running:
         self._running.discard(self)
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Its time runs, on the clock of `loop`."""
+        """Start its time on the clock of `loop`."""
         self._began = loop.time()
         if self._timeout:
             self._ends = self._began + self._timeout
         self._set_alarm(loop, 0.0)
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, well: float) -> None:
-        """For the end of its time, or for when it may be put off: after as long as it came `well` at the least."""
+        """Set the alarm for its end, or for when it may be put off: at least as long as it came `well`."""
         patience = inf if self._asked is None else max(self._asked.patience(self._puts_off[0]), well)
         self._rings = min(loop.time() + patience, self._ends)
         if self._rings < inf:
@@ -194,7 +194,7 @@ class Running:
         self.download.end(error(f"Hardly anything came for {patience:.2g} seconds, and other URLs wait"))
 
     def cut_off(self, why: str) -> None:
-        """It drips: end it."""
+        """End a dripping download."""
         if self._drips is None:
             self.download.end(PutOff(why))
             return
@@ -203,13 +203,13 @@ class Running:
         self.download.end(TooSlow(why))
 
     def silence(self, passed: float) -> float:
-        """Seconds for which nothing has come, now that so many have passed since this was asked last."""
+        """Seconds of silence, `passed` seconds after the last call."""
         before, self._progress = self._progress, self.download.progress
         self._silent = self._silent + passed if before == self._progress else 0.0
         return self._silent
 
     def drips(self, passed: float, min_rate: float) -> bool:
-        """Whether it has dripped for too long, now that so many seconds have passed since this was asked last."""
+        """Whether it has dripped for too long, `passed` seconds after the last call."""
         before, self._arrived = self._arrived, self.download.arrived
         if not before or not passed:
             return False

@@ -12,7 +12,7 @@ from scrapy.exporters import XmlItemExporter as ScrapyXmlItemExporter
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """XML, section 2.2."""
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.\u00c0-\u02ff\u0370-\u037d\u037f-\u1fff\u3001-\ud7ff-]|^[0-9.-]")
-"""What may not stand in a name, or at its head (section 2.3, and less)."""
+"""Characters not allowed in a name or as its first (section 2.3, and less)."""
 
 
 class _Generator(XMLGenerator):
@@ -27,7 +27,7 @@ class _Generator(XMLGenerator):
 
 
 class XmlItemExporter(ScrapyXmlItemExporter):
-    """A character that XML has not is U+FFFD, and one that no name may have is an underscore."""
+    """Replaces characters invalid in XML by U+FFFD, and those invalid in names by an underscore."""
 
     def __init__(self, file: Any, **kwargs: Any) -> None:
         super().__init__(file, **kwargs)

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client for a crawler: what came off the wire is kept as it was, and everything has a limit."""
+"""An HTTP/1.1 client for a crawler: it keeps what came over the wire unchanged, and limits everything."""
 
 from sitecrawl.http.blame import Want
 from sitecrawl.http.client import Client, Download, Found, Request

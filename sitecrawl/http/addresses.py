@@ -12,14 +12,11 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Final
 
 REGISTRIES: Final = "2026-11-25"
-"""When the tables were held against these, whose last additions are RFC 9637 (3fff::/20) and RFC 9602 (5f00::/16):
-
-- https://www.iana.org/assignments/iana-ipv4-special-registry
-- https://www.iana.org/assignments/iana-ipv6-special-registry
-
-Rows that are globally reachable are left out where they lie in no other row. 192.88.99.0/24 and 2001::/32 are "N/A"
-or deprecated there: packets for them go to whoever has put up a relay. Multicast has a registry of its own.
-"""
+"""Date of the last comparison with the registries, whose last additions are RFC 9637 (3fff::/20) and RFC 9602
+(5f00::/16): https://www.iana.org/assignments/iana-ipv4-special-registry and
+https://www.iana.org/assignments/iana-ipv6-special-registry. Globally reachable rows are left out if they lie in no
+other row. 192.88.99.0/24 and 2001::/32 are "N/A" or deprecated there: packets for them go to whoever runs a relay.
+Multicast has a registry of its own."""
 _NOT_V4: Final = tuple(
     map(
         IPv4Network,
@@ -75,7 +72,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052; the last four bytes are
 
 
 def is_public(address: str) -> bool:
-    """Whether `address`, an IPv4 or IPv6 address as text, is anybody's on the internet. Raises `ValueError`."""
+    """Whether `address`, an IPv4 or IPv6 address as text, is public. Raises `ValueError`."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv4Address):
         return _is_public_v4(parsed)
@@ -91,14 +88,14 @@ def _is_public_v4(address: IPv4Address) -> bool:
 
 
 def _carried(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which packets for `address` go in the end, if there is one."""
+    """The IPv4 address embedded in the IPv6 `address`; None without one."""
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour
 
 
 def literal(host: str) -> str | None:
-    """The IP address that a URL's `host`, with or without port, is; None for a name."""
+    """The IP address that `host` (with or without port) is; None for a name."""
     bracketed, closing, _ = host.removeprefix("[").partition("]")
     text = bracketed if closing else host.partition(":")[0]
     try:
@@ -109,8 +106,8 @@ def literal(host: str) -> str | None:
 
 
 def meant(host: str) -> str | None:
-    """The address of a URL's `host`, with or without port, whoever looks it up: one that is written there, or
-    loopback's where it is `localhost` or a name below that (RFC 6761, section 6.3).
+    """The address of `host` (with or without port) without a look-up: one that is written there, or loopback's for
+    `localhost` and names below it (RFC 6761, section 6.3). Else None.
     """
     name = host.partition(":")[0].removesuffix(".")
     return "127.0.0.1" if f".{name}".endswith(".localhost") else literal(host)

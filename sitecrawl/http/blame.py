@@ -31,15 +31,15 @@ from sitecrawl.http.addresses import literal
 from sitecrawl.urls.url import zone_of
 
 EVERYBODY: Final = 3
-"""Silent parties, with nobody heard from, that make it the network's fault."""
+"""Number of silent parties, without an answer of any, that make it the network's fault."""
 PATIENCE: Final = 5.0
-"""Seconds for which an answer is waited, of those who are asked whether they are there."""
+"""Seconds to wait for an answer of parties that are probed."""
 _BY_ITSELF: Final = 1.0
-"""Seconds for which somebody may be heard from before anybody is asked."""
+"""Seconds to wait for an answer before others are probed."""
 _WITNESSES: Final = 8
 """Recently reachable peers that are remembered (count)."""
 _ASKED: Final = 3
-"""Peers that are asked at once (count)."""
+"""Peers probed at once (count)."""
 
 
 class Want(StrEnum):
@@ -51,12 +51,12 @@ class Want(StrEnum):
     BUFFERS = "buffers"
     NETWORK = "network"
     ANSWER = "answer"
-    """A network, or a host that is there: nobody has ever been heard from, so which is not known."""
+    """A network, or a host that answers: nobody ever did, so it is not known which."""
     NAMES = "names"
     LOOKUPS = "lookups"
-    """A place to wait for a name that takes long (`sitecrawl.http.names`)."""
+    """A place for a slow name look-up (`sitecrawl.http.names`)."""
     PROXY = "proxy"
-    """One, of several ways."""
+    """One proxy, if there are other ways."""
     PROXIES = "proxies"
 
 
@@ -92,7 +92,7 @@ def _want_of(error: OSError) -> Want | None:
 
 
 def _has_source(address: str) -> bool:
-    """Whether there is an address of ours from which `address` can be reached: without, no port would help."""
+    """Whether this machine has a source address for `address`. Without one, another port would not help."""
     with (
         suppress(OSError),
         socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe,
@@ -103,12 +103,12 @@ def _has_source(address: str) -> bool:
 
 
 def is_silence(error: OSError) -> bool:
-    """Whether nothing at all came back."""
+    """Whether `error` means that nothing came back."""
     return _says_any(error, _SILENCE)
 
 
 def is_no_route(error: OSError) -> bool:
-    """Whether the kernel knows no way there."""
+    """Whether `error` means that the kernel knows no route."""
     return _says_any(error, _NO_ROUTE)
 
 
@@ -122,8 +122,8 @@ def _says(error: OSError, code: int) -> bool:
 
 
 class Lifeline:
-    """Who is heard from, of names or of addresses. `ask` says whether one of them, a party, is there now; for so much
-    `patience`, in seconds, that is waited for.
+    """Recent answers, of names or of addresses. `ask` probes a party for at most `patience` seconds, and says
+    whether it answers.
     """
 
     def __init__(self, ask: Callable[[str], Awaitable[bool]], patience: float) -> None:
@@ -134,16 +134,16 @@ class Lifeline:
         self._silent: set[str] = set()
         """Silent peers since somebody was heard from, up to `EVERYBODY`."""
         self._sign: asyncio.Future[None] | None = None
-        """Done when somebody is heard from; None while nobody waits for that."""
+        """Future of the next answer; None while nobody waits for it."""
         self._round: asyncio.Task[None] | None = None
 
     @property
     def has_been_heard(self) -> bool:
-        """Whether anybody has ever been."""
+        """Whether anybody has ever answered."""
         return bool(self._witnesses)
 
     def heard(self, party: str) -> None:
-        """`party` has shown that it is there."""
+        """Note an answer of `party`."""
         self._witnesses[party] = None
         self._witnesses.move_to_end(party)
         if len(self._witnesses) > _WITNESSES:
@@ -154,7 +154,7 @@ class Lifeline:
             self._sign = None
 
     async def is_cut(self, party: str, *, stated: bool) -> bool:
-        """Whether the silence of `party` is everybody's. `stated`: kernel or name server say that it must be."""
+        """Whether not only `party` is silent. `stated`: kernel or name server report the failure."""
         if len(self._silent) < EVERYBODY:
             self._silent.add(party)
         if self._witnesses.keys() - {party}:
@@ -167,7 +167,7 @@ class Lifeline:
         return stated or len(self._silent) >= EVERYBODY
 
     def was_heard(self, party: str) -> bool:
-        """Whether `party` is among those that were heard from last."""
+        """Whether `party` is among the last that answered."""
         return party in self._witnesses
 
     def _next_sign(self) -> asyncio.Future[None]:
@@ -201,7 +201,7 @@ class Lifeline:
 
 
 class Blame:
-    """See the module. `look_up` says whether a name server knows a name now, whatever was known of it before.
+    """See the module. `look_up` asks a name server for a name, bypassing caches.
 
     An address is a party without its port: `ports` has the one that answered.
     """
@@ -212,11 +212,11 @@ class Blame:
         self._ports: OrderedDict[str, int] = OrderedDict()
 
     def named(self, name: str) -> None:
-        """A name server has answered, be it that there is no such name."""
+        """Note an answer of a name server, also that there is no such name."""
         self.names.heard(zone_of(name))
 
     def answered(self, address: str, port: int) -> None:
-        """Somebody is there, be it one who refuses to be connected to."""
+        """Note an answer of an address, also a refused connection."""
         self._ports[address] = port
         self._ports.move_to_end(address)
         if len(self._ports) > 2 * _WITNESSES:

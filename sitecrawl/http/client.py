@@ -1,14 +1,14 @@
-"""One request after the other, over connections that are kept: what a browser does, without the browser.
+"""HTTP requests over persistent connections.
 
 A `Download` is one request under way. It looks up the host, asks `may_connect` about each address (a page must not
-send the crawler anywhere, design section 9), connects, through a proxy if there is one, and reads the response. It
-can be ended from outside at any time, with an error that says why.
+send the crawler anywhere), connects, through a proxy if there is one, and reads the response. It can be ended from
+outside at any time, with an error that says why.
 
-TLS begins when the connection stands, and not with it: uvloop's `create_connection(ssl=...)` waits for two futures in
-turn, and a download that is ended between them leaves the error of the second to nobody, who logs it.
+TLS starts after the connection is made, not with it: uvloop's `create_connection(ssl=...)` waits for two futures in
+turn, and ending a download between them would leave the second one's error unretrieved and logged.
 
-A kept connection that its peer has closed meanwhile shows it only when it is used: a request without effects is then
-sent again, over a new one (RFC 9112, section 9.3.1).
+A kept connection that its peer has closed shows this only when it is used: a request without effects is then sent
+again over a new one (RFC 9112, section 9.3.1).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from sitecrawl.http.reader import ReadLimits, ResponseReader
 from sitecrawl.http.tls import Tls, bad_certificate
 
 _STAGGER_SECONDS: Final = 0.25
-"""After so long the next address is tried beside the first (RFC 8305, section 5)."""
+"""Seconds after which the next address is tried beside the first (RFC 8305, section 5)."""
 _CLOSING_SECONDS: Final = 0.01
-"""The loop closes an aborted connection in its next rounds."""
+"""Seconds in which the loop closes aborted connections."""
 SHUT_OUT: Final = 407
-"""The status by which a proxy asks for a name and a password, and no host does (RFC 9110, section 15.5.8)."""
+"""Status by which a proxy, and never a host, asks for credentials (RFC 9110, section 15.5.8)."""
 _SHUTS_OUT: Final = "wants another name or password"
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -60,21 +60,21 @@ class Found(NamedTuple):
     addresses: Sequence[str]
     """Addresses in the order of attempts."""
     is_fresh: bool = True
-    """Whether a name server was asked just now."""
+    """Whether the answer is a name server's, and not cached."""
 
 
 class LookUp(Protocol):
     """Looks up names."""
 
     async def __call__(self, name: str, *, fresh: bool = False) -> Found:
-        """`fresh`: whatever is known of it. Raises `UnknownHost` if there is no such name, and `Unresolved` if nobody
-        can say.
+        """Look up `name`; `fresh` bypasses the cache. Raises `UnknownHost` if there is no such name, and
+        `Unresolved` if no server says.
         """
 
 
 @dataclass(slots=True)
 class Request:
-    """One request. `host` is what stands in its Host header."""
+    """One request. `host` is the value of its Host header."""
 
     method: str
     target: str
@@ -82,24 +82,24 @@ class Request:
     host: str
     endpoint: Endpoint
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
-    """Without those that frame a message."""
+    """Headers, without those that frame a message."""
     body: bytes = field(default=b"", repr=False)
     proxy: Proxy | None = None
     proxy_login: bytes = field(default=b"", repr=False)
-    """For the proxy alone: the value of its Proxy-Authorization header. For SOCKS its scheme has to be Basic."""
+    """Value of Proxy-Authorization, sent to the proxy alone. For SOCKS its scheme must be Basic."""
     bind: tuple[str, int] | None = None
     """The local address to connect from."""
     may_connect: Callable[[str], None] = field(default=lambda _address: None)
-    """Called with the IP address before it is connected to; what it raises ends the download."""
+    """Called with each IP address before connecting; its exception ends the download."""
 
     @property
     def has_tunnel(self) -> bool:
-        """Whether the proxy hands on what it does not read."""
+        """Whether the proxy tunnels the connection."""
         return self.proxy is not None and (self.endpoint.secure or self.proxy.is_socks)
 
     @property
     def to_proxy(self) -> list[tuple[bytes, bytes]]:
-        """The headers for the proxy alone."""
+        """Headers for the proxy alone."""
         return [(b"Proxy-Authorization", self.proxy_login)] if self.proxy_login else []
 
     def __bytes__(self) -> bytes:
@@ -126,8 +126,8 @@ def _one_line(value: bytes) -> bytes:
 
 
 class Client:
-    """`max_idle`: connections that are kept for the next request. `patience`: seconds for an answer, when hosts are
-    asked whether they are there. `condemn` is called with a name whose silence is its own fault. To be closed.
+    """A client; close it in the end. `max_idle`: connections kept for further requests. `patience`: seconds to wait
+    for probed hosts. `condemn` is called with a name whose silence is its own fault.
     """
 
     def __init__(
@@ -163,9 +163,10 @@ class Client:
         return found.addresses
 
     async def lacks_network(self, error: Exception, host: str, address: str) -> Want | None:
-        """What the network lacked if `error`, an `HttpError` or the caller's own, ended what was asked of `host`.
+        """Want that caused `error`, an `HttpError` or the caller's own, of a request to `host`; None if the host is
+        to blame.
 
-        `address` is the one that was tried; empty before there was any. None if `host` is to blame.
+        `address`: the one that was tried; empty before there was any.
         """
         if not _is_silence(error):
             return None
@@ -194,11 +195,11 @@ class Client:
 
 
 class _Overlooked(Exception):
-    """A certificate that does not hold ended a connection; the next will not look at it."""
+    """An invalid certificate ended a connection; the next one will ignore it."""
 
 
 class Download:
-    """A request under way. `connection` is the one it came over, `reader` what has come of the response."""
+    """A request under way. `connection`: the one it came over; `reader`: the response so far."""
 
     __slots__ = ("_address", "_client", "_ending", "_request", "_seeks_proxy", "connection", "reader")
 
@@ -207,14 +208,14 @@ class Download:
         self._request = request
         self._ending = Ending()
         self._address = ""
-        """The first that was tried, or the one that was connected to; empty before."""
+        """The first address tried, or the one connected to; empty before."""
         self._seeks_proxy = False
-        """Whether it is the proxy that is being connected to, or could not be."""
+        """Whether the connection is, or would have been, to the proxy."""
         self.connection: Connection | None = None
         self.reader: ResponseReader | None = None
 
     def end(self, error: Exception) -> None:
-        """Let `run` raise `error`, at once."""
+        """End the download: let `run` raise `error` now."""
         self._ending.end(error)
 
     @property
@@ -234,9 +235,10 @@ class Download:
         on_head: Callable[[], None] | None = None,
         on_data: Callable[[bytes], None] | None = None,
     ) -> ResponseReader:
-        """The whole response; `max_size` is on its body, in bytes. The listeners are the `ResponseReader`'s.
+        """Run the request; return the complete response. `max_size`: of its body, in bytes. The listeners are the
+        `ResponseReader`'s.
 
-        Raises an `HttpError`, what `may_connect` and the listeners raise, and what `end` was called with.
+        Raises an `HttpError`, what `may_connect` and the listeners raise, and the error given to `end`.
         """
         request = self._request
         message = bytes(request)
@@ -274,9 +276,9 @@ class Download:
             return reader
 
     async def lacks(self, error: Exception) -> Want | None:
-        """What was lacking, if `run` has raised `error` for no fault of the host.
+        """Want that made `run` raise `error`; None if the host is to blame.
 
-        An `error` of the caller's own, with which it ended the download, means that nothing came.
+        An `error` of the caller's own, by which it ended the download, counts as silence.
         """
         if isinstance(error, Lacking):
             return error.want
@@ -383,7 +385,7 @@ class Download:
         self._client.proxies.heard(request.proxy)
 
     async def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
-        """RFC 9110, section 9.3.6."""
+        """Make a tunnel by CONNECT (RFC 9110, section 9.3.6)."""
         authority = self._request.endpoint.authority
         headers = [(b"Host", authority.encode()), *self._request.to_proxy]
         reader = ResponseReader(self._client.limits, has_body=False)
@@ -410,7 +412,7 @@ class Download:
 
 
 def _is_silence(error: Exception) -> bool:
-    """Whether no host has said anything. An error of the caller's own means that."""
+    """Whether `error` means silence. An error of the caller's own does."""
     if isinstance(error, HttpError):
         cause = error.__cause__
         return isinstance(error, Unresolved) or (isinstance(cause, OSError) and is_silence(cause))
@@ -418,7 +420,7 @@ def _is_silence(error: Exception) -> bool:
 
 
 def _is_nothing(error: Exception) -> bool:
-    """Whether nothing has come over a connection that stood."""
+    """Whether an established connection brought nothing."""
     return isinstance(error, ConnectionLost) or _is_silence(error)
 
 

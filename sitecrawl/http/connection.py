@@ -1,4 +1,4 @@
-"""A connection, and those that are kept for the next request to the same host."""
+"""A connection, and the pool of idle ones by host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, cast
 from sitecrawl.http.errors import ConnectionLost, HttpError
 
 MAX_IDLE: Final = 256
-"""Connections that are kept open without a request, over all hosts."""
+"""Most idle connections over all hosts."""
 IDLE_SECONDS: Final = 60.0
 """Seconds for which a connection may be idle."""
 
@@ -32,7 +32,7 @@ class Endpoint(NamedTuple):
 
 
 def authority(host: str, port: int) -> str:
-    """RFC 3986, section 3.2."""
+    """Authority part of a URL (RFC 3986, section 3.2)."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -45,39 +45,40 @@ class Reader(Protocol):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it has."""
+        """Whether the answer is complete."""
 
     def feed(self, data: bytes, /) -> None: ...
 
     def end(self) -> None:
-        """No more comes, before it is whole."""
+        """Note the end of the connection before the answer is complete."""
 
 
 class Connection(asyncio.Protocol):
-    """One request at a time: `ask`, and wait for what it returns."""
+    """A connection with one request at a time: `ask`, and await the result."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
-        """None before the connection stands and after it has ended."""
+        """None before the connection is made and after it has ended."""
         self.address: IPv4Address | IPv6Address | None = None
-        """The peer's."""
+        """The peer's address."""
         self.peer = ""
-        """The same as a text; empty where there is none."""
+        """The peer's address as a text; empty without one."""
         self.certificate: bytes | None = None
-        """The peer's, as DER; None without TLS."""
+        """The peer's certificate as DER; None without TLS."""
         self.received = 0
-        """Bytes, over all responses."""
+        """Bytes received over all responses."""
         self.used = False
-        """Whether it has served a request before the present one."""
+        """Whether it has served an earlier request."""
         self.since = 0.0
         """Time at which it became idle, on the loop's clock."""
         self._reader: Reader | None = None
         self._answer: asyncio.Future[None] | None = None
 
     def ask(self, request: bytes, reader: Reader) -> asyncio.Future[None]:
-        """Send `request`. The future is done when `reader` is; it fails as `reader` does, or with `ConnectionLost`.
+        """Send `request`. The future completes when `reader` is complete, and fails as `reader` does, or with
+        `ConnectionLost`.
 
-        Whoever cancels it has to `abort` the connection.
+        After cancelling it, `abort` the connection.
         """
         self._reader = reader
         self._answer = asyncio.get_running_loop().create_future()
@@ -89,7 +90,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it stands, and nothing has come that nobody asked for: it would be taken for the next answer."""
+        """Whether it is open and has received nothing unasked for, which would be taken for the next answer."""
         if self.transport is None or self.transport.is_closing():
             return False
         arrived = select.poll()
@@ -97,14 +98,14 @@ class Connection(asyncio.Protocol):
         return not arrived.poll(0)
 
     def abort(self) -> None:
-        """End it at once: an orderly end would wait for the peer, over TLS, and go on reading what it sends."""
+        """Close at once. An orderly end would wait for the peer, over TLS, and read on."""
         if self.transport is not None:
             self.transport.abort()
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Go on over TLS, with `host` at the other end. Raises `OSError`, and `ConnectionLost` if it has ended.
+        """Start TLS with the peer `host`. Raises `OSError`, and `ConnectionLost` if the connection has ended.
 
-        Whoever cancels it has to `abort` the connection.
+        After cancelling it, `abort` the connection.
         """
         if self.transport is not None and not self.transport.is_closing():
             loop = asyncio.get_running_loop()
@@ -164,7 +165,7 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """Idle connections, by what they lead to."""
+    """Idle connections by endpoint."""
 
     def __init__(self, max_idle: int = MAX_IDLE, seconds: float = IDLE_SECONDS) -> None:
         self._max_idle = max_idle
@@ -177,7 +178,7 @@ class Pool:
         return len(self._idle)
 
     def take(self, key: Hashable) -> Connection | None:
-        """The one that was used last, if it still stands."""
+        """Take the connection to `key` that was used last, if it is still open."""
         while found := self._by_key.get(key):
             connection = found[-1]
             self._forget(connection)
@@ -194,7 +195,7 @@ class Pool:
             self._drop(next(iter(self._idle)))
 
     def prune(self, now: float) -> None:
-        """Close what has been idle for too long, or has ended by itself."""
+        """Close connections that have been idle for too long or have ended."""
         for connection in list(self._idle):
             if connection.transport is None or now - connection.since > self._seconds:
                 self._drop(connection)

@@ -35,7 +35,7 @@ from sitecrawl.urls.url import parse, site_of, top_level_of
 IN_CRAWL: Final = Path("session", "cookies.txt")
 """Path in a crawl's directory; only the owner can read folder and file."""
 COOKIE_SIZE: Final = 4096
-"""Bytes of one: its name, its value and its attributes."""
+"""Most bytes of a cookie: name, value and attributes."""
 PER_SITE: Final = 50
 _MAGIC: Final = b"# Netscape HTTP Cookie File\n# Whoever has this file is logged in: keep it to yourself.\n\n"
 _HTTP_ONLY: Final = "#HttpOnly_"
@@ -54,7 +54,7 @@ class CookieStore:
         """Cookie jars by site, the most recently used last."""
         self._count = 0
         self.has_changed = False
-        """Since it was written last."""
+        """Whether anything has changed since it was written."""
         self.changes = 0
         """A number that grows with every change."""
         self.left_out = 0
@@ -71,7 +71,7 @@ class CookieStore:
         return asked.get_header("Cookie") or ""
 
     def heard(self, url: str, headers: Headers) -> None:
-        """Take what an answer of `url` sets, one by one: what is odd costs none of the others."""
+        """Take the cookies that an answer of `url` sets, one by one: an invalid one does not affect others."""
         site = _jar_of(url)
         for name, value in headers:
             if name.lower() == b"set-cookie":
@@ -94,7 +94,7 @@ class CookieStore:
         self._put(site, jar, [one for one in made if POLICY.set_ok(one, asked)], before)
 
     def give(self, url: str, cookies: Mapping[str, str]) -> None:
-        """Set those of `cookies` that `url` would not be sent by name: what the host has set itself counts."""
+        """Set those of `cookies` whose names the host has not set itself."""
         known = {pair.partition("=")[0] for pair in self.header(url).split("; ")}
         secure = "; Secure" if url.startswith("https://") else ""
         found = [(b"Set-Cookie", f"{k}={v}; Path=/{secure}".encode()) for k, v in cookies.items() if k not in known]
@@ -149,7 +149,7 @@ class CookieStore:
         self.has_changed = False
 
     def take(self, cookies: Iterable[http.cookiejar.Cookie]) -> None:
-        """Put in what was read from a file."""
+        """Add cookies read from a file."""
         for cookie in cookies:
             site = jar_name(cookie.domain.removeprefix("."))
             jar = self._jars.get(site, _new_jar())
@@ -183,8 +183,8 @@ def _jar_of(url: str) -> str:
 
 
 def jar_name(host: str) -> str:
-    """The site in whose jar the cookies of `host` are. Cookies know no ports, and `http.cookiejar` has names without
-    a dot in a domain of its own.
+    """Site whose jar has the cookies of `host`. Ports are ignored, as in cookies; names without a dot get the domain
+    that `http.cookiejar` gives them.
     """
     name = host.rpartition(":")[0] if ":" in host and host[-1].isdigit() else host
     name = name if "." in name else f"{name}.local"
@@ -194,9 +194,7 @@ def jar_name(host: str) -> str:
 
 
 class _Policy(http.cookiejar.DefaultCookiePolicy):
-    """Cookies as browsers have them: none for a public suffix, and what is for https comes by https (RFC 6265bis,
-    section 5.7).
-    """
+    """Browsers' rules: no cookie for a public suffix, and none set over http for https (RFC 6265bis, section 5.7)."""
 
     def set_ok(self, cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
         return _keeps_its_word(cookie, request) and super().set_ok(cookie, request)
@@ -213,7 +211,7 @@ POLICY: Final = _Policy()
 
 
 def _keeps_its_word(cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
-    """Whether it may promise what it does, by `Secure` or by the prefix of its name (section 4.1.3)."""
+    """Whether the cookie keeps what `Secure` and its name's prefix require (section 4.1.3)."""
     name = cookie.name.lower()
     if cookie.secure and request.type != "https":
         return False
@@ -228,7 +226,9 @@ def _name_of(text: str) -> str:
 
 
 def _as_rfc6265(text: str) -> str:
-    """A Set-Cookie with those attributes that count (sections 5.2, 5.3): of a name, the last that is well-formed."""
+    """A Set-Cookie header with the attributes that count (sections 5.2, 5.3): of each name, the last well-formed
+    one.
+    """
     pair, *attributes = text.split(";")
     kept = {}
     for attribute in attributes:
@@ -250,7 +250,7 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[str], str | None]]] = {
 
 
 def _of_https(jar: http.cookiejar.CookieJar) -> set[str]:
-    """Names of cookies that an answer by plain http neither changes nor ends."""
+    """Names of cookies that an answer over plain http must not change or delete."""
     return {one.name for one in jar if one.secure}
 
 

@@ -1,4 +1,4 @@
-"""Waits that somebody else may end, with an error of their choice: cancelling a task would leave it to guess why."""
+"""Waits that another task can end with an error. (A cancelled task could only guess the reason.)"""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 class Ending:
-    """One for each download: it waits for one future at a time."""
+    """The ending of one download, which waits for one future at a time."""
 
     __slots__ = ("_waits_for", "error")
 
     def __init__(self) -> None:
         self._waits_for: asyncio.Future[Any] | None = None
         self.error: Exception | None = None
-        """With what it was ended."""
+        """The error that ended it."""
 
     def end(self, error: Exception) -> bool:
-        """Let whoever waits, now or later, have `error`; False if it was ended before, with another."""
+        """Raise `error` in the current or next wait; False if it was ended before with another."""
         if self.error is not None:
             return False
         self.error = error

@@ -10,7 +10,7 @@ from sitecrawl.http.blame import Want
 
 
 class HttpError(SitecrawlError):
-    """A download that brought no whole response."""
+    """A download without a complete response."""
 
 
 class UnknownHost(HttpError):
@@ -18,7 +18,7 @@ class UnknownHost(HttpError):
 
 
 class Unresolved(HttpError):
-    """A name of which no name server has said anything. `stated`: that none did, the system says itself."""
+    """A name without an answer of any name server. `stated`: the system says so itself."""
 
     def __init__(self, message: str, *, stated: bool) -> None:
         super().__init__(message)
@@ -26,11 +26,11 @@ class Unresolved(HttpError):
 
 
 class NotAnswered(HttpError):
-    """A name whose own name servers are silent: others were heard of meanwhile."""
+    """A name whose own name servers are silent, while others answer."""
 
 
 class Lacking(HttpError):
-    """Not the host's fault: `want` is what this machine, or its network, lacks."""
+    """Not the host's fault: this machine or its network lacks `want`."""
 
     def __init__(self, want: Want, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class Fault(StrEnum):
 
 
 class BadCertificate(HttpError):
-    """A host whose certificate does not hold; `fault` says in words what is wrong with it."""
+    """A host with an invalid certificate; `fault` says why, in words."""
 
     def __init__(self, fault: Fault, message: str) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class ConnectionLost(HttpError):
 
 
 class Truncated(HttpError):
-    """A body that ended before it was whole; what came of it is with the reader."""
+    """A body that ended too early; the reader has what came."""
 
 
 class BadResponse(HttpError):
@@ -73,7 +73,7 @@ class BadResponse(HttpError):
 
 
 class OverLimit(HttpError):
-    """A response that went beyond `limit`."""
+    """A response that exceeded `limit`."""
 
     def __init__(self, limit: AnyLimit, message: str) -> None:
         super().__init__(message)
@@ -81,4 +81,4 @@ class OverLimit(HttpError):
 
 
 class Enough(HttpError):
-    """Not an error: whoever listens wants no more of this response."""
+    """No error: the listener wants no more of this response."""

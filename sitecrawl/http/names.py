@@ -1,19 +1,21 @@
-"""Looking up names, so that those that nobody answers for cost others nothing.
+"""Look up names, such that silent name servers do not hold up other names.
 
-Anybody can link to thousands of names whose name server is silent. Each look-up of such a name takes all of its time,
-and whoever waits for it has a place among the downloads under way. Guaranteed, whatever the constants are:
+Anybody can link to thousands of names whose name server is silent. Each look-up takes all of its time, and a
+download that waits for it has a place among those under way. Guaranteed, whatever the constants are:
 
-- *Places of downloads.* At most `most_slow` downloads wait for names that have been looked up for longer than `SLOW`.
-  Any other goes back into the frontier (`Want.LOOKUPS`); the look-up goes on, and what it finds is there when its
-  page comes again.
+- *Places of downloads.* At most `most_slow` downloads wait for names that take longer than `SLOW`. Others go back
+into the frontier (`Want.LOOKUPS`); their look-ups continue, and the result is there when the page comes again.
+
 - *Places of a zone.* While `ZONE_PLACES` look-ups of a zone, a registrable domain, are slow, no other of it begins.
-- *Time.* A look-up takes `LONGEST` at the most.
-- *No second time in vain.* A name that nobody has answered for fails at once for a while, and so does every name
-  below a label under which `EVERYBODY` names were silent and none has been heard of (RFC 2308, section 7). That holds
-  only if another answer came after that silence began, or whoever asked has found that others are heard of
-  (`condemn`): who asks a name server that is gone is told so each time.
 
-Names are only as good as who looks them up: `ask` may be anybody, and is not trusted to end.
+- *Time.* A look-up takes `LONGEST` at most.
+
+- *No repeated waiting.* A silent name fails at once for a while, and so does every name below a label under which
+`EVERYBODY` names were silent and none has answered (RFC 2308, section 7). That holds only if another answer came
+after that silence began, or a caller has found that other names answer (`condemn`): callers of a name server that is
+gone learn of it each time.
+
+`ask` may be any resolver, and is not trusted to end.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ FIRST_REST: Final = 30.0
 LONGEST_REST: Final = 300.0
 """RFC 2308, section 7.2."""
 _LABELS: Final = 4
-"""Labels below the zone that are told apart; deeper names count as silent with those above."""
+"""Labels below the zone that are distinguished; deeper names count with those above."""
 _REMEMBERED: Final = 10_000
-"""Names and labels that are known to be silent, and as many that have been heard of."""
+"""Most silent names and labels remembered, and as many that have answered."""
 
 
 @dataclass(slots=True)
@@ -66,11 +68,11 @@ class _Silence:
     until: float = 0.0
     rest: float = FIRST_REST / 2
     is_own: bool = False
-    """Whether it is known to be nobody else's."""
+    """Whether it is known to be its own fault."""
 
 
 class Names:
-    """`ask` looks a name up: it raises `UnknownHost` and `Unresolved`. `ask_anew` does so whatever is known of it.
+    """`ask` looks up a name and raises `UnknownHost` or `Unresolved`; `ask_anew` does so bypassing caches.
     `cache_size`: names whose addresses are kept. `clock` gives monotonic seconds.
     """
 
@@ -94,14 +96,14 @@ class Names:
         self._waiting = 0
         """Downloads that wait for slow ones."""
         self._silent: OrderedDict[str, _Silence] = OrderedDict()
-        """Names and labels, each with all that is below it."""
+        """Silent names and labels; a label stands for all names below it."""
         self._heard: OrderedDict[str, None] = OrderedDict()
-        """Labels below which a name has been heard of."""
+        """Labels below which a name has answered."""
         self._answered = 0.0
         """Time of the last answer to any look-up."""
 
     async def look_up(self, name: str, *, fresh: bool = False) -> Found:
-        """See `client.LookUp`. Besides, raises `NotAnswered`, and `Lacking` where no place is free."""
+        """See `client.LookUp`. Also raises `NotAnswered`, and `Lacking` if no place is free."""
         if fresh:  # who asks so wants to know whether anybody is there, and asks for few
             return Found(await self._answer(self._ask_anew, name))
         if (known := self._known.get(name)) is not None:
@@ -113,7 +115,7 @@ class Names:
         return Found(looking.task.result())
 
     def condemn(self, name: str) -> None:
-        """The silence of `name` is its own: the name server is there, or as good as there."""
+        """Note that the silence of `name` is its own: this machine's name server works."""
         for label in _labels(name):
             if label in self._silent:
                 self._silent[label].is_own = True
@@ -142,7 +144,7 @@ class Names:
             raise Lacking(Want.LOOKUPS, f"Other names of the zone of {name} are being looked up, and nothing comes")
 
     async def _wait(self, name: str, task: asyncio.Task[Sequence[str]]) -> None:
-        """Raises `Lacking` where too many wait."""
+        """Wait for `task`. Raises `Lacking` if too many wait."""
         if self._waiting >= self._most_slow:
             raise Lacking(Want.LOOKUPS, f"{name} is being looked up, and that takes long")
         self._waiting += 1
@@ -183,7 +185,7 @@ class Names:
         _limit(self._known, self._cache_size)
 
     def _is_silent(self, name: str) -> str | None:
-        """The label that is known to be silent; `name` itself, or one above it."""
+        """The silent label: `name` itself, or one above it; else None."""
         now = self._clock()
         for label in _labels(name):
             silence = self._silent.get(label)

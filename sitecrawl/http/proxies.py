@@ -1,13 +1,13 @@
-"""Decide whose fault a silent proxy is: its own, or that of the host behind it.
+"""Decide whether a proxy or the host behind it has failed.
 
-The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
-breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2),
-or in which way it is to be told who asks (RFC 1928, section 3). Whatever it answers, it is there, and the host is to
-blame. One that wants another name and password, or speaks no SOCKS where it should, is as good as down.
+Hosts are not blamed for their proxy. A proxy that cannot be connected to is down. One that is silent or breaks off
+is probed by a request that only it can answer: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2), or the SOCKS
+greeting (RFC 1928, section 3). If it answers, the host is to blame. A proxy that wants other credentials, or speaks
+no SOCKS where it should, counts as down.
 
-A proxy that is down is left alone for a while, twice as long each time: what would go through it fails at once until
-then. As long as there is another way on which somebody was heard from of late, another proxy or none, only this one
-is lacking (`Want.PROXY`), and else all that the crawl has (`Want.PROXIES`).
+A proxy that is down is left alone for a while, twice as long each time; requests through it fail at once until then.
+While another way (another proxy or none) has worked lately, only this proxy is lacking (`Want.PROXY`), else all that
+the crawl has (`Want.PROXIES`).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from sitecrawl.http.proxy import Proxy
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.5
-"""Seconds for which a proxy that is down is left alone first."""
+"""First pause of a proxy that is down, in seconds."""
 LONGEST_PAUSE: Final = 30.0
 _WAYS: Final = 8
 """Recently working ways that are remembered (count)."""
 
 
 class Proxies:
-    """See the module. `resolve` gives the addresses of a name, or raises an `HttpError`; `patience`: seconds for an
-    answer, when a proxy is asked whether it is there, over `tls` if need be. `clock` gives monotonic seconds.
+    """See the module. `resolve` returns the addresses of a name, or raises an `HttpError`; `patience`: seconds to
+    wait for a probed proxy, over `tls` if needed. `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class Proxies:
         self._patience = patience
         self._clock = clock
         self._ways: OrderedDict[Proxy | None, None] = OrderedDict()
-        """Proxies, and None for none, on which somebody was heard from; the last comes last."""
+        """Proxies (None: no proxy) that brought answers, the latest last."""
         self._down: dict[Proxy, Pause] = {}
-        """Proxies that are left alone."""
+        """Pauses of proxies that are left alone."""
         self._asking: dict[Proxy, asyncio.Task[bool]] = {}
 
     def heard(self, way: Proxy | None) -> None:
-        """An answer came through a proxy, or without one."""
+        """Note an answer through the proxy `way`, or without one."""
         self._ways[way] = None
         self._ways.move_to_end(way)
         if len(self._ways) > _WAYS:
@@ -74,7 +74,7 @@ class Proxies:
         return self._want(proxy) if outage is not None and self._clock() < outage.until else None
 
     async def of_failure(self, proxy: Proxy, *, stands: bool) -> Want | None:
-        """Return the want if nothing came through `proxy`; None if it is there, and the host behind it to blame.
+        """Return the want if nothing came through `proxy`; None if the proxy works, so that the host is to blame.
 
         `stands`: there was a connection to it.
         """

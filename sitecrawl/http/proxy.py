@@ -1,8 +1,8 @@
-"""Servers through which others are asked.
+"""Proxies.
 
-One of HTTP is asked for a whole URL (RFC 9112, section 3.2.2), or for a tunnel to a host that wants TLS (RFC 9110,
-section 9.3.6); an `https` one over TLS. One of SOCKS 5 makes a tunnel to any host (`sitecrawl.http.socks`). All of
-them look up the host's name: those of `socks5`, too, which elsewhere leaves that to who asks.
+An HTTP proxy is asked for a whole URL (RFC 9112, section 3.2.2), or for a tunnel to a host with TLS (RFC 9110,
+section 9.3.6); an `https` one over TLS. A SOCKS 5 proxy makes a tunnel to any host (`sitecrawl.http.socks`). All of
+them look up the host's name, also `socks5`, which elsewhere leaves that to the client.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Proxy(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Proxy:
-        """The one that `url` names; of http if it has no scheme. Raises `ValueError`, and says why not."""
+        """Parse `url`; http without a scheme. Raises `ValueError` with the reason."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in _PORTS:
             raise ValueError(f"A proxy is asked over {', '.join(_PORTS)}, and not over {parts.scheme}")
@@ -48,7 +48,7 @@ class Proxy(NamedTuple):
 
     @property
     def secure(self) -> bool:
-        """Whether it is spoken to over TLS."""
+        """Whether the connection to it uses TLS."""
         return self.scheme == "https"
 
     @property
@@ -57,7 +57,7 @@ class Proxy(NamedTuple):
 
 
 def login_in(url: str) -> bytes:
-    """Credentials for the proxy `url`, from its name and password (RFC 7617); empty without."""
+    """Credentials in the proxy `url` as a header value (RFC 7617); empty without."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.username is None:
         return b""

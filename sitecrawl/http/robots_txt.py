@@ -42,7 +42,7 @@ _LINE: Final = expression(
     r"|(?P<other>[^\n#:]*+):(?=\s|$|\#))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line of a group; or one with another field, which ends the names at a group's head."""
+"""A line of a group, or one with another field, which ends the list of names at a group's head."""
 _OF_SITE: Final = frozenset({"sitemap", "sitemaps", "site-map", "host"})
 _COLON: Final = re.compile(r"[^:]*+:(?:\s|$)").match
 _ANY_LINE: Final = expression(r"^[^\S\n]*+([^\n#:]++):([^\n#]*+)", re.MULTILINE)
@@ -51,13 +51,13 @@ _MAX_USAGE: Final = 20_000
 _KEPT: Final = "/?&=:;,+@!~()'[]$*|-._"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/?&=:;,+@!~()'\[\]$*|._-]*").fullmatch
 _ESCAPED: Final = expression(r"(%(?:2F|3F|23|25|24|2A))", re.IGNORECASE)
-"""These mean something else unescaped."""
+"""Characters with a meaning when unescaped."""
 _INDEX: Final = "index.html"
 _WEB: Final = ("http://", "https://")
 _PATTERN_COST: Final = 2000
-"""Steps that are counted for each pattern besides those over the URL: as many as its call takes."""
+"""Steps counted for each pattern besides those over the URL: the cost of its call."""
 _RULE_SIZE: Final = 190
-"""Bytes that a rule takes besides its characters."""
+"""Bytes of a rule besides its characters."""
 
 
 class Rule(NamedTuple):
@@ -72,16 +72,16 @@ class Rule(NamedTuple):
 
     @property
     def precedence(self) -> tuple[int, bool]:
-        """Precedence: of the matching rules the highest decides."""
+        """Precedence: the highest matching rule decides."""
         return len(self.pattern), self.allows
 
     def matches(self, target: str) -> bool:
-        """Whether it is about a URL with this path and query."""
+        """Whether it matches a URL with this path and query."""
         return matches(self.pattern, target)
 
 
 def matches(pattern: str, target: str) -> bool:
-    """Whether `pattern`, a `Rule.pattern`, is about `target`, a path and query as `quoted` has them."""
+    """Whether `pattern`, a `Rule.pattern`, matches `target`, a path and query as from `quoted`."""
     body, ends = (pattern[:-1], True) if pattern.endswith("$") else (pattern, False)
     first, *rest = body.split("*")
     if not target.startswith(first):
@@ -123,14 +123,14 @@ class RobotsTxt:
         self._allowed = {pattern for pattern, allows in found.items() if allows}
         self._cost = sum(map(len, self._patterns))
         self.size = sum(map(len, found)) + _RULE_SIZE * len(found)
-        """Bytes that it takes, about."""
+        """Approximate bytes of memory."""
 
     def is_too_much(self, target: str) -> bool:
         """Whether to compare `target`, a path and query, might take more than `max_work`."""
         return _PATTERN_COST * len(self._patterns) + self._cost * len(target) > self._max_work
 
     def allows(self, target: str) -> bool:
-        """Whether a URL with this path and query may be asked for; never, if that would be too much."""
+        """Whether a URL with this path and query is allowed; not if the comparison would be too much work."""
         if target.partition("?")[0] == "/robots.txt":
             return True
         target = quoted(target)
@@ -180,7 +180,7 @@ def rules_for(body: bytes, agent: str) -> Iterator[Rule]:
 
 
 def as_utf8(body: bytes) -> bytes:
-    """A robots.txt has to be UTF-8 (RFC 9309 §2.2); some are UTF-16 and say so by a byte order mark."""
+    """`body` in UTF-8, which a robots.txt must be (RFC 9309 §2.2); some are UTF-16 with a byte order mark."""
     for bom, encoding in _BOMS:
         if body.startswith(bom):
             return body.decode(encoding, errors="replace").encode()
@@ -188,7 +188,7 @@ def as_utf8(body: bytes) -> bytes:
 
 
 def _group_for(agent: str, lines: list[tuple[int, str, str]]) -> str | None:
-    """The name of the group that counts; None without one."""
+    """Name of the matching group; None without one."""
     names = dict.fromkeys(_name_in(value) for _, field, value in lines if field in _AGENT)
     ours = max(names, key=lambda name: _score(name, agent), default="")
     return ours if _score(ours, agent) else None
@@ -221,16 +221,16 @@ class UsageRule(NamedTuple):
     """A preference of a robots.txt for the use of some paths."""
 
     pattern: str
-    """Empty where it is about all of them."""
+    """Pattern of the paths; empty for all."""
     value: str
     """Value as written."""
     is_signal: bool
-    """Whether it is Content-Signal, which has other words."""
+    """Whether it is a Content-Signal, which has another vocabulary."""
 
 
 def usage_rules(body: bytes, agent: str) -> list[UsageRule]:
-    """The rules for `agent` by draft-ietf-aipref-attach-05, section 3 (Content-Usage), and by
-    draft-romm-aipref-contentsignals-00 (Content-Signal): at most so many as are read of others.
+    """Usage rules for `agent` by draft-ietf-aipref-attach-05, section 3 (Content-Usage), and
+    draft-romm-aipref-contentsignals-00 (Content-Signal), with the same limit as other rules.
     """
     text = "\n".join(as_utf8(body).decode("utf-8-sig", "replace").splitlines())
     fields = ((" ".join(line[1].lower().split()), line[2].strip()) for line in _ANY_LINE.finditer(text))
@@ -247,7 +247,7 @@ def _usage_rule(field: str, value: str) -> UsageRule:
 
 
 def usage_for(rules: Iterable[UsageRule], target: str) -> list[UsageRule]:
-    """Rules for a URL with this path and query: of all that match, those with the longest path."""
+    """Rules for a URL with this path and query: those with the longest matching path."""
     target = quoted(target)
     found = [rule for rule in rules if matches(rule.pattern, target)]
     longest = max((len(rule.pattern) for rule in found), default=0)
@@ -271,7 +271,9 @@ def _seconds(value: str) -> float | None:
 
 
 def _lines(body: bytes) -> Iterator[tuple[int, str, str]]:
-    """Number, field in lower case, and value of each line of a group; of unknown fields, too, which end its head."""
+    """Yield number, lower-case field and value of each line of a group. Unknown fields are included, because they
+    end its head.
+    """
     text = "\n".join(as_utf8(body).decode("utf-8-sig", "replace").splitlines())
     number, at = 1, 0
     for line in _LINE.finditer(text):
@@ -301,18 +303,18 @@ def _score(name: str, agent: str) -> int:
 
 
 def quoted(target: str) -> str:
-    """Path and query as patterns are held against: their stars and dollars are escapes (RFC 9309 §2.2.3)."""
+    """Path and query in the form for matching: stars and dollars are escaped (RFC 9309 §2.2.3)."""
     return _spelled(target).replace("*", "%2A").replace("$", "%24")
 
 
 def _pattern(value: str) -> str:
-    """A star stands for anything, and a dollar for the end; any other dollar for itself."""
+    """Pattern of a rule: `*` stands for anything, a final `$` for the end."""
     spelled = _spelled(value)
     return spelled[:-1].replace("$", "%24") + spelled[-1:]
 
 
 def _spelled(target: str) -> str:
-    """Path and query, or a pattern for them, in one spelling of their escapes (RFC 9309 §2.2.2)."""
+    """Path and query, or a pattern, with normalised escapes (RFC 9309 §2.2.2)."""
     if _PLAIN(target):
         return target
     pieces = _ESCAPED.split(target)

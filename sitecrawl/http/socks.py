@@ -1,4 +1,4 @@
-"""A way through a proxy of SOCKS 5 (RFC 1928), with a name and a password where there are some (RFC 1929)."""
+"""Tunnel through a SOCKS 5 proxy (RFC 1928), with name and password if given (RFC 1929)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sitecrawl.http.connection import Endpoint
 from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError
 
 _FOREVER: Final = 1e9
-"""Seconds. How long it may take is the business of who waits for it."""
+"""Seconds; the caller limits the time."""
 
 
 class ShutOut(HttpError):
-    """A proxy that wants another name or password."""
+    """A proxy that rejects the credentials."""
 
 
 class NoSocks(HttpError):
@@ -35,11 +35,10 @@ class _Standing(Socks):
 
 
 async def tunnel(standing: socket.socket, endpoint: Endpoint, login: bytes) -> None:
-    """Let `standing`, a connection to the proxy, lead to `endpoint`. It is closed where that fails.
+    """Make a tunnel to `endpoint` over `standing`, a connection to the proxy, which is closed on failure.
 
-    `login`: name and password, as in `Request.proxy_login`. Raises `ConnectionFailed` for what the proxy says of the
-    host, `ShutOut` for what it says of the login, `NoSocks` where it speaks something else, and `ConnectionLost`
-    where it breaks off.
+    `login`: credentials, as in `Request.proxy_login`. Raises `ConnectionFailed` if the proxy cannot reach the host,
+    `ShutOut` if it rejects the login, `NoSocks` if it speaks something else, and `ConnectionLost` if it breaks off.
     """
     name, _, password = b64decode(login.partition(b" ")[2]).decode("latin-1").partition(":")
     try:

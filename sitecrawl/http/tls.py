@@ -1,12 +1,11 @@
-"""Whose certificates are taken: those that an authority vouches for, or any, with a word or without one.
+"""Which certificates are accepted: valid ones, or all, with or without a report.
 
-What a certificate says is checked by OpenSSL in the handshake, which ends there if it does not hold. A crawl that
-takes the page all the same, and says so, asks once more without the check, and asks the host without it from then on:
-a second connection a host whose certificate does not hold, and nothing for all others. (Python knows no way to have
-the check done and its answer ignored.)
+OpenSSL checks a certificate in the handshake, and ends it there if it is invalid. To accept and report such a host,
+the crawl connects once more without the check, and does so for this host from then on: one more connection for each
+host with an invalid certificate, none for others. (Python cannot run the check and ignore its result.)
 
-As OpenSSL does, and browsers do not, it takes a host to be of an unknown authority that leaves out the certificates
-between its own and its authority's.
+As in OpenSSL, and unlike browsers, a host that does not send its intermediate certificates counts as of an unknown
+authority.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sitecrawl.http.errors import BadCertificate, Fault
 from sitecrawl.http.proxy import Proxy
 
 MAX_HOSTS: Final = 10_000
-"""Hosts of which it is remembered that their certificate does not hold; of more, each connection finds out anew."""
+"""Most hosts with invalid certificates remembered; for others each connection finds out anew."""
 
 
 _FAULTS: Final = {
@@ -51,8 +50,8 @@ class Verify(StrEnum):
 
 
 class Tls:
-    """See the module. `make` gives a context, for `REQUIRE` or `OFF`; each is made when it is first needed, for to
-    read the certificates of all authorities takes time. `distrusted` is told of hosts that are asked all the same.
+    """See the module. `make` returns a context for `REQUIRE` or `OFF`; each is made at first use, because reading
+    all authorities takes time. `distrusted` is called with accepted hosts that are invalid.
     """
 
     def __init__(
@@ -72,16 +71,16 @@ class Tls:
 
     @cached_property
     def unchecked(self) -> ssl.SSLContext:
-        """For who sends nothing that is anybody's, and only asks whether somebody is there."""
+        """Context without checks, for probes that send nothing confidential."""
         return self._make(Verify.OFF)
 
     def context(self, endpoint: Endpoint | Proxy) -> ssl.SSLContext:
-        """For the next connection to `endpoint`."""
+        """Context for the next connection to `endpoint`."""
         is_lax = self._verify is Verify.OFF or endpoint in self._distrusted
         return self.unchecked if is_lax else self._strict
 
     def overlooks(self, endpoint: Endpoint | Proxy, error: BadCertificate) -> bool:
-        """Whether `endpoint` is to be asked once more, without a check, after `error`."""
+        """Whether to connect to `endpoint` again without a check after `error`."""
         if self._verify is Verify.REQUIRE:
             return False
         if len(self._distrusted) >= MAX_HOSTS:

@@ -1,1 +1,1 @@
-"""What is read off a page: its links and what it says of itself, its type, charset, text and likeness to others."""
+"""Read a page: links, directives, type, charset, text, and its likeness to others."""

@@ -1,4 +1,4 @@
-"""What is read of a page, as HTML in UTF-8, whatever it is written in."""
+"""The part of a page that is read, as HTML in UTF-8."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sitecrawl.page.xhtml import TYPES, as_html
 
 
 def is_markup(content_type: str) -> bool:
-    """Whether links are read off a body of that type."""
+    """Whether bodies of that type have links."""
     return content_type in HTML or content_type in TYPES
 
 
 def html_of(body: bytes, content_type: str, name: str | None, budget: Budget = DEFAULT) -> bytes:
-    """A page in the charset `name` as HTML in UTF-8, as far as it is read."""
+    """A page in the charset `name` as HTML in UTF-8, cut at the limit for reading."""
     body = without_bom(within(body, budget))
     if name in {"utf-8", None} and content_type not in TYPES:
         return body

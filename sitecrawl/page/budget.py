@@ -22,12 +22,12 @@ from sitecrawl.page.items import PageItem
 
 _MARKS: Final = (b"<", b"&", b"\n", b"\r")
 _LINKS_TAKE: Final = 4
-"""So many elements as a reader of text reads in the same time."""
+"""Factor: elements read for links in the time of one read for text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What is read of a page at most."""
+    """Most of a page that is read."""
 
     max_size: int = READ_SIZE.default
     """Bytes."""
@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def of_links(self) -> Budget:
-        """What is read by a reader that looks for links, and not at the text."""
+        """Budget of a reader that looks for links only."""
         return replace(self, max_elements=_LINKS_TAKE * self.max_elements)
 
 
@@ -44,7 +44,7 @@ DEFAULT: Final = Budget()
 
 
 def within(body: bytes, budget: Budget = DEFAULT) -> bytes:
-    """The beginning of `body` that is read: `body` itself where that is all."""
+    """The part of `body` that is read; `body` itself if that is all."""
     if len(body) <= min(budget.max_size, budget.max_elements):  # an element takes a byte
         return body
     head = body[: budget.max_size]
@@ -52,12 +52,12 @@ def within(body: bytes, budget: Budget = DEFAULT) -> bytes:
 
 
 def text_within(page: PageItem, budget: Budget = DEFAULT) -> str:
-    """The text of `page`, as far as it is read."""
+    """The text of the part of `page` that is read."""
     return within(page.body, budget).decode(page.charset or "utf-8", "replace")
 
 
 def exceeded(body: bytes, budget: Budget = DEFAULT) -> AnyLimit | None:
-    """The limit at which reading `body` ends; None where all of it is read."""
+    """The limit at which reading `body` ends; None if all of it is read."""
     read = len(within(body, budget))
     if read == len(body):
         return None
@@ -65,12 +65,12 @@ def exceeded(body: bytes, budget: Budget = DEFAULT) -> AnyLimit | None:
 
 
 def elements_in(body: bytes, start: int = 0, end: int | None = None) -> int:
-    """How many there can be at most."""
+    """Upper bound of the number of elements."""
     return sum(body.count(mark, start, end) for mark in _MARKS)
 
 
 def _end(body: bytes, most: int) -> int:
-    """Where the element stands that is the first of too many: found by halves, so each byte is looked at twice."""
+    """Position of the first element beyond `most`, by bisection, so each byte is looked at twice."""
     start, end = 0, len(body)
     while end - start > 1:
         middle = (start + end) // 2

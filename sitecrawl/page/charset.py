@@ -77,14 +77,14 @@ _LABELS = {
 }  # fmt: skip
 
 NAMES: Final = frozenset({*_MEANT.values(), *_LABELS.values(), DEFAULT})
-"""All that a charset can be called here."""
+"""All names of charsets used here."""
 
 _SPACE = "\t\n\f\r "
 
 
 @lru_cache(maxsize=256)
 def of_label(label: str) -> str | None:
-    """The charset that `label` stands for, or None where it is no label (Encoding, section 4.2)."""
+    """The charset of `label`; None for an unknown one (Encoding, section 4.2)."""
     label = label.strip(_SPACE).lower()
     if label in _LABELS:
         return _LABELS[label]
@@ -94,9 +94,9 @@ def of_label(label: str) -> str | None:
 
 
 def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default: str = DEFAULT) -> str:
-    """The charset of `body`, whose Content-Type declared the label `declared`.
+    """The charset of `body` with the label `declared` in its Content-Type.
 
-    `prescan` is for HTML: only there does the body itself declare a charset.
+    `prescan` is for HTML, whose body may declare a charset itself.
     """
     return (
         _of_outside(body, declared)
@@ -108,7 +108,7 @@ def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default:
 
 
 def of_xml(body: bytes, declared: str | None) -> str:
-    """The same of XML. What is no UTF-8, and declares nothing that XML knows, is read as HTML would be."""
+    """The charset of XML. A body that is not UTF-8 and declares nothing valid in XML is treated as HTML."""
     found = _of_outside(body, declared) or _of_xml_declaration(body[:_PRESCAN_BYTES])
     return found or (of_body(body, None) if _is_broken(body) else "utf-8")
 
@@ -130,7 +130,7 @@ def _is_broken(body: bytes) -> bool:
 
 
 def _length_in_utf8(body: bytes) -> int:
-    """Without a last character that was cut off; 0 of what is no UTF-8."""
+    """Length without a cut-off last character; 0 if it is not UTF-8."""
     try:
         return codecs.utf_8_decode(body)[1]
     except UnicodeDecodeError:
@@ -156,7 +156,7 @@ _ATTRIBUTE = expression(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([
 _IN_CONTENT = expression(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
 _TYPED = expression(r"\s*+[a-z]++/[a-z+.-]++\s*+;", re.IGNORECASE)
 _NAMES = {"name", "property", "itemprop"}
-"""Attributes of a `<meta>` that is about something else."""
+"""Attributes by which a `<meta>` is about something else."""
 _XML_ENCODING = expression(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 
@@ -171,12 +171,12 @@ def _prescan(body: bytes) -> str | None:
 
 
 def _late(body: bytes) -> str | None:
-    """What the first `<meta>` says that declares anything, wherever it stands."""
+    """Charset of the first `<meta>` that declares one, anywhere."""
     return next(filter(None, map(_of_meta, _metas(body))), None)
 
 
 def _misspelt(body: bytes) -> str | None:
-    """What the first `<meta>` says that has a media type and a charset for its content, and no name."""
+    """Charset of the first unnamed `<meta>` whose content is a media type with a charset."""
     if body.isascii():
         return None
     contents = (values.get("content") or "" for values in _metas(body) if not _NAMES & values.keys())
@@ -233,7 +233,7 @@ def with_encoded_query(href: str, charset: str) -> str:
 
 
 def _form_escape(error: UnicodeError) -> tuple[str, int]:
-    """What has no bytes in the page's charset goes as a character reference, as from a form."""
+    """Encode characters outside the page's charset as character references, as forms do."""
     assert isinstance(error, UnicodeEncodeError)
     characters = error.object[error.start : error.end]
     return "".join(f"%26%23{ord(char)}%3B" for char in characters), error.end
@@ -254,7 +254,7 @@ class _UserDefined(codecs.IncrementalDecoder):
 
 
 class _Replacement(codecs.IncrementalDecoder):
-    """Of charsets in which markup can hide (section 14.1): one U+FFFD for all."""
+    """Decoder for charsets in which markup can hide (section 14.1): one U+FFFD for everything."""
 
     _is_over = False
 

@@ -27,21 +27,21 @@ else:
     from backports import zstd
 
 MAX_CONTENT: Final = 64 << 20
-"""Bytes to which a body unpacks, where nobody knows how many it has."""
+"""Most unpacked bytes if the caller sets no limit."""
 MAX_CODINGS: Final = 5
-"""On top of one another, as in curl: a body can be made that unpacks to itself for ever."""
+"""Most nested codings, as in curl; a body can be made that unpacks to itself for ever."""
 MAX_MEMBERS: Final = 10_000
-"""Members of gzip and frames of zstd in one body, over all its codings. A frame takes some 20 us, a member 5."""
+"""Most gzip members and zstd frames in one body, over all its codings. A frame takes some 20 us, a member 5."""
 STEP: Final = 64 << 10
 
 _FIRST_STEP: Final = 1 << 10
-"""Of a member: what is behind its end is copied."""
+"""First input of a member; what follows its end is copied."""
 _RAW: Final = -zlib.MAX_WBITS
 _GZIP: Final = b"\x1f\x8b\x08"
 _GZIP_HEAD: Final = 10
 _GZIP_TAIL: Final = 8
 _EXTRA, _STRINGS, _CHECKSUM = 4, (8, 16), 2
-"""Flags in a gzip member's head, for its fields in their order."""
+"""Flags of the fields in a gzip member's head, in their order."""
 _PADDING: Final = expression(rb"\0*+")
 _ERRORS: Final = (zlib.error, brotli.error, zstd.ZstdError)
 
@@ -49,19 +49,19 @@ _T = TypeVar("_T")
 
 
 class Decoded(NamedTuple):
-    """What became of a body."""
+    """Result of decoding a body."""
 
     body: bytes
     left: tuple[str, ...] = ()
-    """Codings that it still has, the last applied last, in lower case."""
+    """Remaining codings, the last applied last, in lower case."""
     is_too_much: bool = False
-    """Whether the last of them would go beyond a limit."""
+    """Whether removing the next one would exceed a limit."""
     is_bad: bool = False
-    """Whether `body` is not in the last of them."""
+    """Whether `body` is not valid in the next one."""
 
 
 class TooLarge(SitecrawlError):
-    """A body that unpacks to more than it may, or is packed too often."""
+    """A body that unpacks to too much, or has too many codings."""
 
 
 class Damaged(SitecrawlError):
@@ -73,7 +73,7 @@ class _TooMuch(Exception):
 
 
 class _Members:
-    """Those of one body."""
+    """Count of one body's members."""
 
     def __init__(self) -> None:
         self._left = MAX_MEMBERS
@@ -110,7 +110,7 @@ def decoding(body: bytes, codings: Iterable[str], max_size: int = MAX_CONTENT) -
 
 
 def checked(decoded: Decoded) -> Decoded:
-    """`decoded`, if nothing is wrong with it. Raises `TooLarge` and `Damaged`."""
+    """Return `decoded` if it is valid. Raises `TooLarge` and `Damaged`."""
     if decoded.is_too_much:
         raise TooLarge("it unpacks to too much, or is packed too often")
     if decoded.is_bad:
@@ -119,7 +119,7 @@ def checked(decoded: Decoded) -> Decoded:
 
 
 def at_once(steps: Generator[None, None, _T]) -> _T:
-    """What `steps` come to."""
+    """Run all `steps`; return their result."""
     while True:
         try:
             next(steps)
@@ -128,7 +128,7 @@ def at_once(steps: Generator[None, None, _T]) -> _T:
 
 
 def without_codings(body: bytes, headers: Headers, max_size: int = MAX_CONTENT) -> bytes:
-    """`body` without the codings that `headers` name; as it is from where they do not decode, or to too much."""
+    """`body` without the codings in `headers`; undecoded from the first that is invalid or unpacks to too much."""
     codings = (value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding")
     return at_once(decoding(body, codings, max_size)).body
 
@@ -142,7 +142,7 @@ def _limited(pieces: Iterator[bytes], left: int) -> Iterator[bytes]:
 
 
 def _gunzip(data: bytes, members: _Members) -> Iterator[bytes]:
-    """All members; what starts none is not content."""
+    """Unpack all members; other bytes after them are ignored."""
     at = 0
     while data.startswith(_GZIP, at):
         members.begin()
@@ -153,7 +153,7 @@ def _gunzip(data: bytes, members: _Members) -> Iterator[bytes]:
 
 
 def _gzip_content(data: bytes, at: int) -> int:
-    """Where the content of the member at `at` begins (RFC 1952, section 2.3)."""
+    """Start of the content of the member at `at` (RFC 1952, section 2.3)."""
     flags = data[at + 3] if len(data) > at + 3 else 0
     at += _GZIP_HEAD
     if flags & _EXTRA:
@@ -170,7 +170,7 @@ def _behind_padding(data: bytes, at: int) -> int:
 
 
 def _inflate(data: bytes, at: int) -> Generator[bytes, None, int]:
-    """The content of the deflate stream at `at`; returns where that ends."""
+    """Yield the content of the deflate stream at `at`; return its end."""
     stream, view = zlib.decompressobj(_RAW), memoryview(data)
     size, piece = _FIRST_STEP, b""
     while not stream.eof and (at < len(data) or piece):
@@ -185,7 +185,7 @@ def _inflate(data: bytes, at: int) -> Generator[bytes, None, int]:
 
 
 def _undeflate(data: bytes, members: _Members) -> Iterator[bytes]:
-    """With or without the two bytes before it (RFC 9110, 8.4.1.2: some servers leave them out)."""
+    """Unpack deflate with or without zlib's header (RFC 9110, 8.4.1.2: some servers omit it)."""
     members.begin()
     is_zlib = data[0] & 15 == zlib.DEFLATED and int.from_bytes(data[:2], "big") % 31 == 0
     came = False

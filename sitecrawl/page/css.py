@@ -32,11 +32,11 @@ _TOKEN = expression(
 _ESCAPE = expression(rf"\\(?:([0-9a-f]{{1,6}})(?:\r\n|\s)?|(\r\n|[{_BREAK}])|(.))", re.IGNORECASE | re.DOTALL)
 _LAST_CHARACTER = 0x10FFFF
 MAX_LENGTH: Final = 4 << 20
-"""A second of work. No sheet that a person has written is as long."""
+"""Most characters read, a second of work; longer than any sheet written by a person."""
 
 
 class Reference(NamedTuple):
-    """An address as it stands in a style sheet, which it is relative to."""
+    """An address in a style sheet, relative to that."""
 
     kind: str
     """`import` for another style sheet, `style` for what a rule shows."""
@@ -48,12 +48,12 @@ SHOWN: Final = "style"
 
 
 class _State:
-    """Where the tokens have come to."""
+    """State of the tokenizer."""
 
     rule = ""
-    """The at-rule whose address is still to come."""
+    """At-rule whose address has yet to come."""
     depth = 0
-    """Parentheses within `image-set(`, with its own; 0 outside."""
+    """Open parentheses of `image-set(`, its own included; 0 outside."""
     is_wanted = False
     """Whether the next string is an address."""
 
@@ -93,7 +93,7 @@ def _move(state: _State, token: re.Match[str]) -> None:
 
 
 def _reference(state: _State, css: str, start: int, end: int) -> Reference | None:
-    """What is named from `start` to `end`; None for a namespace, a place in the page, or the data itself."""
+    """The reference from `start` to `end`; None for a namespace, a fragment, or a data URL."""
     rule, state.rule = state.rule, ""
     if start == end or css[start] == "#" or rule not in {"", IMPORT} or css[start : start + 5].lower() == "data:":
         return None

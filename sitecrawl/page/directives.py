@@ -1,4 +1,6 @@
-"""What headers and `<meta>` elements say: robots directives, redirects, refreshes, the links of a `Link` header."""
+"""Directives in headers and `<meta>` elements: for robots, redirects, refreshes, and the links of a `Link`
+header.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview"
 
 
 class Robots(NamedTuple):
-    """Whether a page may be indexed, and whether its author stands by its links."""
+    """Whether a page may be indexed, and its links followed, by its author."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -32,7 +34,7 @@ def robots_of_meta(content: str) -> Robots:
 
 
 def robots_of_headers(values: Iterable[str], agent: str) -> Robots:
-    """What X-Robots-Tag headers say to everyone or to `agent`."""
+    """Robots directives of X-Robots-Tag headers for everyone or `agent`."""
     return _robots(directives_of_headers(values, agent))
 
 
@@ -57,9 +59,9 @@ def _robots(tokens: Iterable[str]) -> Robots:
 
 
 def redirect_target(headers: Headers, base: str) -> Url | None:
-    """Where a redirect of `base` leads; None if that is nowhere on the web, or to two places (Fetch, section 2.2.6).
+    """Target of a redirect of `base`; None if it is no web address, or ambiguous (Fetch, section 2.2.6).
 
-    Bytes beyond ASCII are taken for what they are, in whatever charset.
+    Bytes beyond ASCII are kept, in whatever charset.
     """
     places = {value.strip() for name, value in headers if name.lower() == b"location"}
     if len(places) != 1 or not (place := places.pop()):
@@ -77,7 +79,7 @@ _REFRESH_URL = expression(r"url\s*+=\s*+", re.IGNORECASE)
 
 
 def refresh_target(content: str) -> str | None:
-    """Where `<meta http-equiv=refresh content=...>`, or a Refresh header, leads (HTML, section 4.2.5.3)."""
+    """Target of `<meta http-equiv=refresh content=...>` or a Refresh header (HTML, section 4.2.5.3)."""
     time = _REFRESH_TIME.match(content)
     if time is None:
         return None
@@ -92,7 +94,7 @@ def refresh_target(content: str) -> str | None:
 class HeaderLink(NamedTuple):
     target: str
     parameters: dict[str, str]
-    """Names in lower case; of a name that is given twice, the first counts."""
+    """Parameters by lower-case name, the first of each."""
 
 
 _PARAMETER = r'\s*+;\s*+([^\s=;,"<]*+)(?:\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s;,"]*+)))?+'
@@ -102,7 +104,7 @@ _ESCAPED = expression(r"\\(.)")
 
 
 def header_links(value: str) -> list[HeaderLink]:
-    """The links of a `Link` header (RFC 8288, section 3). What is no link is passed over."""
+    """The links of a `Link` header (RFC 8288, section 3); invalid parts are skipped."""
     return [HeaderLink(match[1].strip(), _parameters(match[2])) for match in _HEADER_LINK.finditer(value)]
 
 

@@ -1,7 +1,7 @@
-"""Which bodies are documents: by what was declared, and by how they begin.
+"""Recognise documents by declared type and first bytes.
 
-Servers call what they do not know `application/octet-stream`, and Office files ZIP archives, which they are. So where
-the type says no more than that, the first bytes have to: of an archive the name of the first file in it.
+Servers declare unknown types as `application/octet-stream`, and Office files as the ZIP archives that they are. If
+the type is as vague as that, the first bytes decide: in an archive, the name of its first file.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ _VAGUE: Final = frozenset(
 )  # fmt: skip
 _PDF_MAGIC: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
-"""Bytes before the magic that readers of PDF put up with."""
+"""Bytes allowed before the magic of a PDF."""
 _ZIP_MAGIC: Final = b"PK\x03\x04"
 _OLE_MAGIC: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
-"""The stream in which a package with a password is, in a file of the old form (MS-OFFCRYPTO, section 2.3.4.4)."""
+"""Name of the stream with a password-protected package, in a file of the old form (MS-OFFCRYPTO, section
+2.3.4.4)."""
 _FIRST_NAMES: Final = re.compile(
     rb"(?:\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/|ppt/|mimetypeapplication/vnd\.oasis\.opendocument\.)"
 )
 _NAME_AT: Final = 30
-"""Where the name of an archive's first file begins, in bytes; its content follows, if there is no extra field."""
+"""Offset of the name of an archive's first file; its content follows if there is no extra field."""
 
 
 def may_be_document(content_type: str) -> bool:
-    """Whether something of that media type is worth a look at its bytes."""
+    """Whether a body of that media type may be a document."""
     return content_type in _PDF or content_type in _VAGUE or _OFFICE.match(content_type) is not None
 
 
 def kind_of(content_type: str, body: bytes) -> Kind | None:
-    """What `body` is, if it is a document."""
+    """Kind of document of `body`; None for none."""
     if content_type in _PDF:
         return "pdf" if _PDF_MAGIC in body[: _PDF_WITHIN + len(_PDF_MAGIC)] else None
     if _OFFICE.match(content_type) is not None:

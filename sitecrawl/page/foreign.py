@@ -1,7 +1,7 @@
-"""What of an HTML page is SVG or MathML (HTML, section 13.2.6.5).
+"""SVG and MathML in HTML pages (HTML, section 13.2.6.5).
 
-A namespace is "svg", "math", or "" for HTML. An element has that of the content that it stands in, but `<svg>` and
-`<math>` in HTML begin their own, and the content of some of theirs, such as `<foreignObject>`, is HTML again.
+A namespace is "svg", "math", or "" for HTML. An element has that of the content it is in; `<svg>` and `<math>` in
+HTML begin their own, and the content of some of their elements, such as `<foreignObject>`, is HTML again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STARTS_OF_HTML: Final = frozenset([
     "p", "pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul",
     "var",
 ])  # fmt: skip
-"""Tags that end whatever SVG and MathML they stand in."""
+"""HTML tags that end enclosing SVG and MathML."""
 _ENDS_OF_HTML: Final = frozenset({"br", "p"})
 
 
@@ -47,17 +47,17 @@ def content_of(namespace: str, tag: str, encoding: str | None) -> str:
 
 
 class Nesting:
-    """What is open of SVG and MathML, followed tag by tag: near to what the tree has where they are nested well."""
+    """Open SVG and MathML elements, tracked tag by tag: as in the tree, if they are nested well."""
 
     __slots__ = ("open",)
 
     def __init__(self) -> None:
         self.open: list[tuple[str, str]] = []
-        """The roots, and those of their elements that may hold HTML, each with the namespace of its content."""
+        """Open roots and elements that may hold HTML, each with its content's namespace."""
 
     @property
     def inside(self) -> str:
-        """The namespace of what comes next."""
+        """Namespace of the next content."""
         return self.open[-1][1] if self.open else ""
 
     def start(self, tag: str, attributes: str) -> str:

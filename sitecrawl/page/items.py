@@ -1,4 +1,4 @@
-"""What travels between the parts: a link, an HTTP exchange, and the page that a spider makes of it."""
+"""Data passed between parts: a link, an HTTP exchange, and the page that a spider makes of it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 def pairs(headers: Mapping[bytes, list[bytes]]) -> Headers:
-    """Scrapy's `Headers`, each value with its name, past the methods that look every name up again."""
+    """Pairs of names and values of Scrapy's `Headers`, without its slow look-ups by name."""
     stored: ItemsView[bytes, list[bytes]] = dict.items(headers)  # type: ignore[arg-type]
     return [(name, value) for name, values in stored for value in values]
 
 
 FOLLOW, NOFOLLOW = 10, 1
-"""What a link counts, in tenths."""
+"""Weight of a link, in tenths."""
 
 
 @dataclass(slots=True)
 class Link:
-    """One target that a page links to, however often it does; or a URL that someone found elsewhere."""
+    """One target of a page's links, or a URL found elsewhere."""
 
     url: str
     """Absolute and normalised, without fragment: what is fetched."""
@@ -39,11 +39,11 @@ class Link:
     nofollow: bool = False
     """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
     priority: int = 0
-    """As of a `scrapy.Request`, for the spider to set: the greatest is fetched first, whatever the crawl's order."""
+    """Priority as of a `scrapy.Request`, set by the spider: greater first, in every order."""
     score: float = 0.0
-    """The spider's own, for the order `best`, in which the greatest is fetched first."""
+    """The spider's score for the order `best`: greater first."""
     key: bytes = b""
-    """The fingerprint of `url`, by which the frontier knows it: empty until the link is handed over."""
+    """Fingerprint of `url` in the frontier; empty until the link is given to it."""
 
     @property
     def weight(self) -> int:
@@ -51,7 +51,7 @@ class Link:
 
 
 class _Digested:
-    """Has a body whose SHA-1 is taken once. No field: what is made again of its fields takes it anew."""
+    """Caches the SHA-1 of a body. Not a field, so a copy computes its own."""
 
     __slots__ = ("_sha1",)
     body: bytes
@@ -59,7 +59,7 @@ class _Digested:
 
     @property
     def sha1(self) -> bytes:
-        """Of `body`: the page store and the search for duplicates both want it."""
+        """SHA-1 of `body`, for page store and duplicate search."""
         try:
             return self._sha1
         except AttributeError:
@@ -70,17 +70,17 @@ class _Digested:
 
 @dataclass(frozen=True, slots=True)
 class Exchange(_Digested):
-    """One HTTP request and what came back, as near to the wire as the HTTP client shows it.
+    """One HTTP request and its response, as near to the wire as the HTTP client shows it.
 
-    Or what came over FTP, told in the same words: of headers it has a Content-Type.
+    Or what came over FTP, in the same fields: its only header is a Content-Type.
     """
 
     url: str
-    """The URL that was asked for, without fragment."""
+    """The requested URL, without fragment."""
     started: float
     """Unix time at which the request was sent, in seconds."""
     seconds: float
-    """From sending the request to the last byte of the body."""
+    """Seconds from sending the request to the last byte of the body."""
     status: int
     request_headers: Headers
     headers: Headers
@@ -94,12 +94,14 @@ class Exchange(_Digested):
 
     @property
     def is_resource(self) -> bool:
-        """Whether it is the thing itself, without a message around it: of FTP, or what a browser made."""
+        """Whether it is a resource without an HTTP message: from FTP, or made by a browser."""
         return self.url.startswith(("ftp:", "urn:"))
 
 
 def sha1(data: bytes) -> bytes:
-    """20 bytes. WARC files have it, so bodies are known by it everywhere. Nobody can make a body for a given one."""
+    """SHA-1 of `data`, 20 bytes, by which bodies are identified everywhere, as in WARC files. Nobody can make a
+    body for a given one.
+    """
     return hashlib.sha1(data, usedforsecurity=False).digest()
 
 
@@ -125,20 +127,20 @@ def _summary(exchange: Exchange | None) -> dict[str, object] | None:
 
 
 class Sent(NamedTuple):
-    """The body that came, where a page has another: what a browser made of that."""
+    """The body as sent, if the page's body was made from it by a browser."""
 
     size: int
-    """Without content coding."""
+    """Size in bytes without content coding."""
     charset: str | None
 
 
 class _Sampled:
-    """What is no field of an item, and so in no feed."""
+    """Attributes of an item that are no fields, so that feeds lack them."""
 
     __slots__ = ("sample",)
     sample: bytes | None
-    """Of an HTML page's text (`sitecrawl.page.shingles`), by which what it says is known again. Empty for what has no
-    text; None where it was not taken."""
+    """Sample of an HTML page's text (`sitecrawl.page.shingles`) by which repeated text is recognised. Empty
+    without text; None if not taken."""
 
     def __post_init__(self) -> None:
         self.sample = b""
@@ -168,54 +170,54 @@ class PageItem(_Sampled):
     charset: str | None = None
     """WHATWG name of the encoding in which `body` is text; None for what is not text."""
     language: str | None = None
-    """What it declares to be written in, in two or three letters, such as `en`; None where it says nothing."""
+    """Declared language in two or three letters, such as `en`; None if not declared."""
     title: str | None = None
     canonical: str | None = None
-    """What the page itself calls its address (`rel=canonical`): absolute, normalised."""
+    """The page's own canonical address (`rel=canonical`): absolute, normalised."""
     base: str = field(default="", repr=False)
-    """What relative links are relative to."""
+    """Base URL of relative links."""
     noindex: bool = False
     nofollow: bool = False
-    """The page's author stands by none of its links."""
+    """Whether the page declares all its links `nofollow`."""
     size: int = 0
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
     sent: Sent | None = field(default=None, repr=False)
-    """What came, where `body` is what a browser made of it (`SITECRAWL_RENDER`); None of all other pages."""
+    """The body as sent, if `body` was made by a browser (`SITECRAWL_RENDER`); else None."""
     quarantined: str = ""
-    """Why nothing could be read off it, in a process that did not survive it: then it has neither body nor links, and
-    its bytes are in `exchange` alone. Empty for all other pages."""
+    """Why reading it broke its process; then it has neither body nor links, and only `exchange` has its bytes.
+    Else empty."""
     text_hash: int | None = field(default=None, repr=False, metadata={"serializer": _hexadecimal})
     """The SimHash of an HTML page's text (`sitecrawl.page.simhash`): pages that differ in few bits are near
     duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
-    """In the order in which they stand: headers first, one a target. None of an error."""
+    """Links in document order, headers first, one a target. Errors have none."""
     hrefs: int = 0
-    """How many links there are if each counts as often as it stands there."""
+    """Number of links, repeated ones included."""
     requisites: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
-    """What it is made of, in the order in which it stands, one a target; nothing unless it is wanted
-    (`SITECRAWL_REQUISITES`). Of a style sheet what that names."""
+    """Requisites in document order, one a target; empty unless wanted (`SITECRAWL_REQUISITES`). Of a style
+    sheet, those it names."""
     key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
-    """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
+    """The URL's fingerprint in the frontier; empty if a spider made the item by hand."""
     exchange: Exchange | None = field(default=None, repr=False, metadata={"serializer": _summary})
-    """The exchange as it went over the wire; None where a spider made the item by hand."""
+    """The exchange; None if a spider made the item by hand."""
 
     @property
     def sha1(self) -> bytes:
-        """Of `body`. What came without a content coding has its exchange's."""
+        """SHA-1 of `body`; the exchange's if there was no content coding."""
         exchange = self.exchange
         return exchange.sha1 if exchange is not None and exchange.body is self.body else sha1(self.body)
 
     @property
     def text(self) -> str:
-        """The body as text; what does not decode becomes U+FFFD."""
+        """The body as text; invalid bytes become U+FFFD."""
         return self.body.decode(self.charset or "utf-8", errors="replace")
 
 
 @dataclass(slots=True)
 class Reading:
-    """A page that was read, and the limits that it went beyond."""
+    """A page as read, and the limits that it exceeded."""
 
     page: PageItem
     met: Counter[AnyLimit] = field(default_factory=Counter)

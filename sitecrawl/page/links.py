@@ -1,9 +1,9 @@
-"""The links of a page, and what the page says about itself.
+"""The links of a page, and its facts about itself.
 
-Facts, not filters: a `nofollow` link is a link, with a flag. What to fetch is the frontier's question.
+Facts, not filters: a `nofollow` link is a link with a flag. The frontier decides what to fetch.
 
-docs/urls.md says what is a link and what is not. `sitecrawl/compiled/anchors.c` does the same for most links of most
-pages, in a third of the time.
+docs/urls.md says what is a link. `sitecrawl/compiled/anchors.c` does the same for most links of most pages, in a
+third of the time.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class PageOptions:
     """How much of a page is read."""
 
     max_links: int = LINKS.default
-    """Elements that are looked at. 50,000: as many as a sitemap may list URLs (sitemaps.org)."""
+    """Most elements read. 50,000: as many as a sitemap may list URLs (sitemaps.org)."""
     max_url_length: int = MAX_URL_LENGTH
-    """Of a link, in characters."""
+    """Most characters of a link."""
     max_requisites: int = 0
-    """URLs of what the page is made of; 0 where nobody asks for them."""
+    """Most requisites; 0 if they are not wanted."""
     ftp: bool = False
     """Whether links to FTP servers are links."""
     tree: TreeOptions = DEFAULT
@@ -61,7 +61,7 @@ class PageOptions:
 
 
 class PageReader(Protocol):
-    """`read_page`, or what has it done elsewhere."""
+    """`read_page`, or a function that has it done in another process."""
 
     def __call__(
         self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None
@@ -69,7 +69,7 @@ class PageReader(Protocol):
 
 
 class _Links:
-    """Gathers the links of one page, one a target."""
+    """Collects the links of one page, one a target."""
 
     def __init__(self, base: str, query_charset: str | None, options: PageOptions, met: Counter[AnyLimit]) -> None:
         self._query_charset = query_charset
@@ -78,19 +78,19 @@ class _Links:
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
         self.hrefs = 0
-        """Links so far, each as often as it stands there."""
+        """Number of links so far, repeated ones included."""
         self.met = met
         self.rebase(base)
 
     def rebase(self, base: str) -> None:
-        """Take what comes from here on as relative to `base`."""
+        """Resolve further links against `base`."""
         self._base = base
         self._origin = base[: path_start(base)]
         self._directory = base.partition("?")[0].rpartition("/")[0]
         self._targets.clear()
 
     def add(self, href: str, kind: str, text: str = "", nofollow: bool = False) -> str | None:  # noqa: FBT001, FBT002
-        """Add the link and return its URL; None where that is none."""
+        """Add the link and return its URL; None if it is invalid."""
         target = href.partition("#")[0]  # many links of a page differ in the fragment only
         if target in self._targets:
             url = self._targets[target]
@@ -113,7 +113,7 @@ class _Links:
         self.met[SCHEMES if is_none else URL_LENGTH] += 1
 
     def read(self, found: list[Element], read_one: Callable[[Element], None]) -> None:
-        """Add the links of all elements in their order: by `read_one`, but for what the C takes, if it is there."""
+        """Add the links of all elements in order: by the C if available, others by `read_one`."""
         if native is None:
             for element in found:
                 read_one(element)
@@ -151,7 +151,7 @@ def _parsed(target: str, base: str, max_url_length: int, schemes: Schemes) -> Ur
 
 
 def absolute_url(href: str, max_length: int, schemes: Schemes = WEB) -> Url | None:
-    """The URL that `href` is, whatever page it stands on; None where it is none of `schemes`."""
+    """The URL of an absolute `href`; None if it is relative or of none of `schemes`."""
     if not href.startswith(BEGINNINGS[schemes]):
         return None
     if len(href) <= _REMEMBERED_LENGTH:
@@ -182,12 +182,11 @@ def read_page(
     agent: str = AGENT,
     met: Counter[AnyLimit] | None = None,
 ) -> PageItem:
-    """What a response to a request for `url` says, read off its headers and its body.
+    """Read the headers and body of a response to a request for `url`.
 
-    The rest of the `PageItem`, such as status and depth, is left to whoever fetched it. `body` is without content
-    coding; `agent` is the name by which robots directives address us. `met` counts the limits that the page goes
-    beyond: `SCHEMES` and `URL_LENGTH` by its distinct hrefs. Nothing in `body` or `headers` raises; a `url` that is
-    none raises `InvalidUrl`.
+    The rest of the `PageItem`, such as status and depth, is left to the caller. `body` is without content coding;
+    `agent` is the name by which robots directives address us. `met` counts exceeded limits: `SCHEMES` and
+    `URL_LENGTH` by distinct hrefs. Nothing in `body` or `headers` raises; an invalid `url` raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize, schemes=CRAWLED).href
     declared = media.declared_type(_values(headers, b"content-type"))
@@ -227,7 +226,9 @@ def read_page(
 
 
 def unread_page(url: str, headers: Headers, reason: str) -> PageItem:
-    """The page of a response that broke its reader, for `reason`: what its headers declare, no body and no links."""
+    """The page of a response that broke its reader because of `reason`: what headers declare, no body and no
+    links.
+    """
     page = read_page(url, b"", [pair for pair in headers if pair[0].lower() == b"content-type"])
     page.charset, page.quarantined = None, reason
     return page
@@ -271,7 +272,9 @@ def _html_elements(page: PageItem, options: PageOptions, met: Counter[AnyLimit])
 def _with_frames(
     found: Iterable[Element], base: str, options: PageOptions, depth: int = 0
 ) -> Iterator[tuple[str, list[Element]]]:
-    """`found` in parts, and those of each `<iframe srcdoc>` in the place of that frame, each with its base."""
+    """Parts of `found`, with the elements of each `<iframe srcdoc>` in place of that frame, each part with its
+    base.
+    """
     part: list[Element] = []
     for element in found:
         document = element.attributes.get("srcdoc") if element.tag == "iframe" else None
@@ -288,7 +291,7 @@ def _with_frames(
 
 
 _MOST_FRAMES: Final = 4
-"""Such frames that are read within one another."""
+"""Most nested frames of that kind."""
 
 
 def _base(found: Iterable[Element], document: str) -> str:
@@ -303,7 +306,7 @@ def _base(found: Iterable[Element], document: str) -> str:
 
 
 def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links: _Links) -> None:
-    """A header's links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
+    """Read headers. Their links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
     for value in _values(headers, b"refresh"):
         if target := refresh_target(value):
             links.add(target, "refresh")
@@ -318,7 +321,7 @@ def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links:
 
 
 def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], links: _Links, most: int) -> list[Link]:
-    """What the page, or style sheet, is made of: at most so many, those that may be made of others first."""
+    """Requisites of the page or style sheet, at most `most`, those with requisites of their own first."""
     for value in _values(headers, b"link"):
         for target, parameters in header_links(value):
             kind = requisites.relation_of(parameters.get("rel"), parameters.get("as"))
@@ -336,7 +339,7 @@ def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], lin
 
 
 _LOOKED_AT = 2
-"""So many times as many as are wanted are looked at, for style sheets among them."""
+"""Factor: elements looked at for each wanted one, to find style sheets among them."""
 
 
 def _parts(page: PageItem, markup: Iterable[Element]) -> Iterable[Part]:
@@ -346,7 +349,7 @@ def _parts(page: PageItem, markup: Iterable[Element]) -> Iterable[Part]:
 
 
 def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool]:
-    """The relation that makes a `<link>` or a `Link` a link to a page, if one does; and whether it is nofollow."""
+    """Relation by which a `<link>` or a `Link` leads to a page, if it does; and whether it is nofollow."""
     tokens = (rel or "").lower().split()
     nofollow = not _NOT_VOUCHED.isdisjoint(tokens)
     if "stylesheet" in tokens or (media_type or "text/html").strip().lower() not in media.HTML:
@@ -355,7 +358,7 @@ def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool
 
 
 def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
-    """Add a refresh's link; give the robots directives, if there are any for us."""
+    """Add a refresh's link; return robots directives for us, if any."""
     content = element.attributes.get("content") or ""
     if (element.attributes.get("http-equiv") or "").lower() == "refresh" and (target := refresh_target(content)):
         links.add(target, "refresh")
@@ -379,7 +382,7 @@ def _read_frame(element: Element, page: PageItem, links: _Links) -> None:
 
 
 def _read_object(element: Element, page: PageItem, links: _Links) -> None:
-    """What may be a page in a page: media are parts of it."""
+    """Add an embedded page; media are parts of the page itself."""
     kind = (element.attributes.get("type") or "").strip().lower()
     source = element.attributes.get("data" if element.tag == "object" else "src")
     if source and not kind.startswith(_MEDIA):

@@ -14,16 +14,16 @@ from sitecrawl.urls.url import parse
 
 PATH: Final = "/llms.txt"
 _TARGET: Final = expression(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()\[\]\"'`]{1,8000})", re.IGNORECASE)
-"""What stands in a link of Markdown, or is an address as it stands."""
+"""The target of a Markdown link, or a bare address."""
 
 
 def is_llms_txt(page: PageItem) -> bool:
-    """Whether `page`, of that address, is one: many sites answer anything with a page of HTML."""
+    """Whether `page` at that address is an llms.txt; many sites answer any address with HTML."""
     return page.charset is not None and page.content_type not in HTML
 
 
 def links_in(text: str, url: str) -> Iterator[Link]:
-    """What the file at `url` lists, each once, in its order."""
+    """URLs that the file at `url` lists, each once, in order."""
     met: set[str] = set()
     for found in _TARGET.finditer(text):
         try:

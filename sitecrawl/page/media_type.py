@@ -1,7 +1,7 @@
-"""What a body is: its declared media type, and a look at the bytes where that is missing or plainly wrong.
+"""The type of a body: as declared, or by its bytes if that is missing or plainly wrong.
 
-After the WHATWG MIME sniffing standard, with one deviation: a browser asks no more about a body declared as HTML,
-and a crawler must, for PDFs, images and archives under `text/html` are common, and no links are in them.
+After the WHATWG MIME sniffing standard, with one deviation: a browser trusts a declaration as HTML, and a crawler
+must not, because PDFs, images and archives are often declared as `text/html`.
 """
 
 from __future__ import annotations

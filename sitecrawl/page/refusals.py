@@ -1,21 +1,20 @@
-"""What kind of a no an answer is.
+"""Recognise answers by which a site refuses.
 
-A site says no in four ways: it asks for time (`RATE_LIMITED`), for a proof that a browser or a person is there
-(`CHALLENGE`), for an account (`LOGIN_WALL`), or it sends a page that is empty until a browser has built it
-(`EMPTY_SHELL`). Where the crawl logs in (`sitecrawl.plugins.logins`), it may end the session (`LOGGED_OUT`), or not
-begin one (`LOGIN_FAILED`). A challenge may come with any status, 200 included, and taken for a page it would stand
-for every URL of its host.
+A site asks for time (`RATE_LIMITED`), for a proof that a browser or a person is there (`CHALLENGE`), for an account
+(`LOGIN_WALL`), or sends a page that is empty until a browser has built it (`EMPTY_SHELL`). If the crawl logs in
+(`sitecrawl.plugins.logins`), it may end the session (`LOGGED_OUT`) or reject the login (`LOGIN_FAILED`). A challenge
+may have any status, 200 included; taken for a page it would stand for every URL of its host.
 
-Precision comes before recall: a page that is wrongly taken for a challenge is lost, and its host waits. So a header
-counts that its sender documents; and a mark in the body counts where all of these hold:
+Precision comes before recall: a page wrongly taken for a challenge is lost, and its host waits. So a header counts
+only if its sender documents it, and a mark in the body only if all of these hold:
 
-- the answer is HTML with one of `STATUSES`, is short and has few links: challenges are pages of their own;
-- the mark stands in the markup and not in the text: a page that talks of challenges shows their marks;
-- next to the markup there is hardly any text. Much of what challenges load is put into good pages, too, so each mark
-  says how little text it takes.
+- the answer is HTML with one of `STATUSES`, short and with few links: challenges are pages of their own;
 
-What costs anything is looked at last: a page of a site that says nothing of the kind costs one search for its links.
-Nothing here takes more than linear time, whatever is sent.
+- the mark is in the markup and not in the text, where pages about challenges have it;
+
+- there is hardly any text. Much of what challenges load is in good pages, too, so each mark has its own limit.
+
+Expensive checks come last: a page without signs costs one search for its links. Everything takes linear time.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sitecrawl.urls.url import parse
 
 
 class Kind(StrEnum):
-    """How a site says no. The value is also the name of its statistic."""
+    """Kinds of refusals. The value is also the name of the statistic."""
 
     RATE_LIMITED = "rate_limited"
     CHALLENGE = "challenge"
@@ -45,15 +44,15 @@ class Kind(StrEnum):
 
 
 class Refusal(NamedTuple):
-    """One answer that is a no."""
+    """One refusal."""
 
     kind: Kind
     by: str = ""
-    """Whose challenge it is; why a login failed."""
+    """Maker of the challenge, or reason of the failed login."""
 
 
 class HeaderMark(NamedTuple):
-    """A header that comes with challenges alone."""
+    """A header that only challenges have."""
 
     by: str
     name: bytes
@@ -61,7 +60,7 @@ class HeaderMark(NamedTuple):
     values: frozenset[bytes]
     source: str
     statuses: frozenset[int] | None = None
-    """With which it comes; None for any."""
+    """Statuses it comes with; None for any."""
 
     def counts(self, value: bytes, status: int) -> bool:
         is_status = self.statuses is None or status in self.statuses
@@ -75,15 +74,15 @@ _WORDS: Final = 300
 
 
 class BodyMark(NamedTuple):
-    """What stands in the markup of a challenge."""
+    """A mark in the markup of a challenge."""
 
     by: str
     sign: bytes
     source: str
     text: int = _PAGE
-    """So many bytes of text the page may have at the most."""
+    """Most bytes of text of the page."""
     alone: bool = False
-    """Whether it counts only where nothing else is asked for: what protects a form stands on good pages."""
+    """Whether it counts only without another form: protection of forms is on good pages, too."""
 
 
 HEADER_MARKS: Final = (
@@ -148,15 +147,15 @@ BODY_MARKS: Final = (
 )
 
 STATUSES: Final = frozenset({200, 202, 401, 403, 405, 418, 429, 503})
-"""With which challenges come."""
+"""Statuses of challenges."""
 MAX_SIZE: Final = 1 << 15
-"""Bytes of a challenge, at the most."""
+"""Most bytes of a challenge."""
 MAX_LINKS: Final = 16
-"""What in it has an address, at the most: Anubis has 11."""
+"""Most addresses in a challenge; Anubis has 11."""
 PASSING_SIZE: Final = 12_000
-"""The same of one that passes for a page: Anubis has 8,000."""
+"""Most bytes of a challenge with a status of success; Anubis has 8,000."""
 PASSING_HEAD: Final = 4096
-"""Bytes in which such a one has its mark. Pages of that size are many, and are looked at no further."""
+"""Bytes in which such a challenge has its mark; the rest of the many pages of that size is not searched."""
 SHELL_SIZE: Final = 1 << 17
 """Bytes of a page that is still empty, at the most."""
 SHELL_TEXT: Final = 100
@@ -172,9 +171,9 @@ _SPACE: Final = expression(rb"(?:\s|&nbsp;)+")
 
 
 def refusal(status: int, headers: Headers, body: bytes) -> Refusal | None:
-    """What no an answer is, by itself; None if it is none. `body` is without content codings.
+    """The refusal that an answer is by itself; None for none. `body` is without content codings.
 
-    A login wall that redirects, and an empty shell, take more to know: `returns_to` and `has_password`, `is_shell`.
+    A login wall by redirect, and an empty shell, need more: `returns_to` and `has_password`, `is_shell`.
     """
     if (challenged := challenge(status, headers, body)) is not None:
         return challenged
@@ -204,7 +203,7 @@ _BY_HEADER: Final = {mark.name: mark for mark in HEADER_MARKS}
 
 
 def _addresses(body: bytes) -> int:
-    """How many there are, as far as that matters."""
+    """Number of addresses, counted up to the limit."""
     found = body.count(b"href=")
     return found if found > MAX_LINKS else found + body.count(b"HREF=")
 
@@ -246,9 +245,9 @@ def is_shell(body: bytes) -> bool:
 
 
 def returns_to(target: str, asked: str) -> bool:
-    """Whether `target`, to which a request for `asked` was redirected, says in its query where to go on afterwards.
+    """Whether the query of `target`, to which `asked` redirects, has an address to go on to.
 
-    That is what gates of all kinds do: whether it is a login depends on what is there.
+    Gates of all kinds do that; whether it is a login depends on the page there.
     """
     wanted = _href(asked, asked)
     return any(
@@ -275,7 +274,7 @@ def _parameters(url: str) -> list[tuple[str, str]]:
 
 
 def _href(url: str, base: str) -> str | None:
-    """As it is asked for; None of what is none."""
+    """Normalised URL; None if it is invalid."""
     try:
         return parse(url, base).href
     except InvalidUrl:

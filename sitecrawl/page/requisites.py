@@ -1,6 +1,6 @@
-"""What a page is made of: the images, style sheets, scripts, media and frames that a browser fetches to show it.
+"""Requisites of a page: the images, style sheets, scripts, media and frames that a browser fetches to show it.
 
-Facts as the markup has them (HTML, sections 4.2.4, 4.8 and 12): what scripts would fetch nobody can read off it.
+As the markup names them (HTML, sections 4.2.4, 4.8 and 12); what scripts would fetch is unknown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sitecrawl.page.markup import Element
 
 
 class Part(NamedTuple):
-    """Something that a page is made of, as its address stands there."""
+    """A requisite, with its address as written."""
 
     kind: str
     address: str
@@ -58,7 +58,7 @@ TAGS: Final = frozenset({*PARTS_OF, "link", "input", "style"})
 
 
 def parts_of(element: Element) -> Iterator[Part]:
-    """The parts of its page that `element` names."""
+    """Requisites that `element` names."""
     tag, attributes = element.tag, element.attributes
     for name in PARTS_OF.get(tag, ()):
         if value := attributes.get(name):
@@ -72,7 +72,7 @@ def parts_of(element: Element) -> Iterator[Part]:
 
 
 def parts_of_style(text: str) -> Iterator[Part]:
-    """Those that a style sheet, or an attribute `style`, names."""
+    """Requisites that a style sheet, or an attribute `style`, names."""
     return (Part(*found) for found in css.references(text))
 
 
@@ -89,7 +89,7 @@ def _parts(kind: str, name: str, value: str) -> Iterator[Part]:
 
 
 def _is_inside(address: str) -> bool:
-    """Whether it names a place in the page, or holds what it names, so that there is nothing to be fetched."""
+    """Whether it is a fragment or a data URL, so that nothing has to be fetched."""
     start = address[:_SPACE_LOOKED_AT].lstrip()
     return start[:1] in {"", "#"} or start[:5].lower() == "data:"
 

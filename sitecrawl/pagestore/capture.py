@@ -19,13 +19,13 @@ class Capture(NamedTuple):
     """One response as the index has it. The fields are the columns of `pages`, in their order."""
 
     id: int
-    """Counts up by one a capture, from 1."""
+    """Number of the capture, from 1 without gaps."""
     url: str
     """URL as fetched."""
     url_key: str
     """The canonical URL, for look-ups."""
     host: str
-    """Host, and port where it is not the scheme's own."""
+    """Host, with the port if it is not the scheme's own."""
     fetched: float
     """Unix time of the request, in seconds."""
     seconds: float
@@ -61,7 +61,7 @@ class Capture(NamedTuple):
     language: str | None
     """Declared language, two or three letters."""
     hrefs: int | None
-    """Links as they stand on the page, each as often as it does. For this and what follows see `LinkCounts`."""
+    """Links on the page, repeated ones included. For this and the following see `LinkCounts`."""
     links: int | None
     host_links: int | None
     site_links: int | None
@@ -87,7 +87,7 @@ def describe(
     *,
     counter: LinkCounter = BY_URL,
 ) -> Capture:
-    """The row for an exchange; `page` is what a spider read off it, if one did; `kind` if that does not say it."""
+    """The row of an exchange. `page`: what a spider read, if one did; `kind` if that does not follow from it."""
     key = url_key(exchange.url)
     host = clean_text(host_of(key))
     sent = page.sent or page if page else None
@@ -156,7 +156,7 @@ def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
 
 
 def clean_text(value: str) -> str:
-    """`value` without what SQLite or its readers stumble over: lone surrogates and NUL."""
+    """`value` without lone surrogates and NUL, which SQLite or its readers cannot handle."""
     if value.isascii() and "\0" not in value:
         return value
     return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")

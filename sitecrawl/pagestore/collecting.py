@@ -29,7 +29,7 @@ from sitecrawl.pagestore.workers import NONE_VOID, Void, WorkersReader, is_page
 
 _CHUNK: Final = 500
 _CHECKPOINT: Final = 10_000
-"""Captures after which what is written is made durable."""
+"""Captures between two checkpoints of the result."""
 
 
 class Collected(NamedTuple):
@@ -41,7 +41,7 @@ class Collected(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A capture of the worker `number`, and where its first record begins in its file."""
+    """A capture of the worker `number`, and the offset of its first record in its file."""
 
     capture: Capture
     start: int
@@ -50,15 +50,14 @@ class Found(NamedTuple):
     has_body_of_others: bool
     """Whether later captures refer to its body."""
     is_unmodified_since: bool
-    """Whether one of them is the answer that the page is not modified."""
+    """Whether one of them is a 304."""
 
 
 def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: Void = NONE_VOID) -> Collected:
-    """Write what the directories `workers` have stored, but for what is `void`, into the directory `target`, which
-    must hold nothing.
+    """Write the captures of the directories `workers` that are not `void` into the empty directory `target`.
 
-    Raises `StorageError` if it does, or files cannot be read or written, and `CorruptFile` for a damaged record. What
-    is written by then is no page store: it is to be deleted.
+    Raises `StorageError` if it is not empty, or files cannot be read or written, and `CorruptFile` for a damaged
+    record. After an error the result is no page store: delete it.
     """
     with file_errors(target):
         if target.exists() and any(target.iterdir()):
@@ -68,12 +67,12 @@ def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: V
 
 
 def new_ids(workers: WorkersReader) -> list[array[int]]:
-    """For each worker, room for the new id of each of its captures, by its old one."""
+    """For each worker, an array for the new ids of its captures, by old id."""
     return [array("q", bytes(8 * (one.last_id + 1))) for one in workers.readers]
 
 
 def found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[Found]:
-    """All captures of the workers up to their `last` ids, in the order of their times as far as each has them so."""
+    """Captures of all workers up to their `last` ids, merged by time."""
     found = (_of_one(workers, number, last[number]) for number in range(len(workers.readers)))
     return heapq.merge(*found, key=lambda one: one.capture.fetched)
 
@@ -131,7 +130,7 @@ class _Collecting:
 
 
 def _request(before: bytes) -> bytes:
-    """The request's record, which is the last of what stands before its response; nothing if none does."""
+    """The request's record: the last one before its response; empty without one."""
     member = b""
     while before:
         stream = zlib.decompressobj(GZIP_WINDOW)

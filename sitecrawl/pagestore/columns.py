@@ -1,6 +1,7 @@
-"""What the page index's columns may hold. SQLite has no checksums, and takes any value in any column: what damage has
-made of a row comes back as a row. So a row has a checksum of its own; of a sum over rows only its type can be looked
-at.
+"""Valid values of the page index's columns.
+
+SQLite has no checksums, and takes any value in any column, so a damaged row would come back as a row. Hence each row
+has a checksum; of a sum over rows only the type can be checked.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sitecrawl.pagestore.capture import Capture
 
 Check = Callable[[object], bool]
 _LARGEST: Final = 1 << 53
-"""Up to it a float is exact; nothing that is counted or measured here comes near it."""
+"""Floats are exact up to it; nothing counted or measured here comes near it."""
 _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000, which `datetime` has not."""
 
@@ -28,7 +29,7 @@ def is_number(value: object) -> bool:
 
 
 def is_time(value: object) -> bool:
-    """Whether it is a Unix time that a calendar has."""
+    """Whether it is a Unix time within the calendar."""
     return is_number(value) and value < _END_OF_TIME  # type: ignore[operator]
 
 
@@ -41,7 +42,9 @@ _REALS: Final = [at for at, kind in enumerate(get_type_hints(Capture).values()) 
 
 
 def checksum(capture: Capture) -> int:
-    """The CRC-32 of a row of `pages`, as it comes back from a column of its type. Raises `TypeError` for a BLOB."""
+    """CRC-32 of a row of `pages`, with values as columns of their types return them. Raises `TypeError` for a
+    BLOB.
+    """
     values = [*capture]
     for at in _REALS:
         if isinstance(value := values[at], int):
@@ -50,7 +53,7 @@ def checksum(capture: Capture) -> int:
 
 
 def whole_row(row: Sequence[Any]) -> Capture | None:
-    """The capture of a row of `pages`, its checksum last; None for one that is not as it was written."""
+    """The capture of a row of `pages` with its checksum last; None if the checksum does not match."""
     capture = Capture._make(row[:-1])
     try:
         return capture if checksum(capture) == row[-1] else None

@@ -29,7 +29,9 @@ def crawl_directory(asked: str | None, crawls: Path) -> Path:
 
 @contextmanager
 def exit_code_on_error(command: object, code: int = 1) -> Iterator[None]:
-    """Turns an expected error into one line on stderr and an exit code, and a reader who has enough into silence."""
+    """Turn expected errors into a line on stderr and an exit code; end silently if the reader of a pipe closes
+    it.
+    """
     try:
         yield
         sys.stdout.flush()

@@ -45,7 +45,7 @@ CRAWL: Final = "crawl"
 
 _FIRST_WAIT_SECONDS = 0.5
 _AS_THEY_ARE = ("fetched", "status", "charset", "depth", "noindex", "size", "body")
-"""Fields of a page that are values of a row."""
+"""Fields of a page that are stored unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class DatabaseOptions:
     table: str = "pages"
     """The table's name. It is made if it is missing."""
     batch_rows: int = 200
-    """Rows a transaction. They are in memory until then, with their bodies."""
+    """Rows in one transaction, kept in memory until then, with their bodies."""
     patience: float = 30.0
-    """Seconds for which a lost connection is tried again, with growing pauses."""
+    """Seconds of retries with growing pauses after a lost connection."""
 
 
 def page_table(name: str) -> sa.Table:
@@ -90,7 +90,7 @@ def page_table(name: str) -> sa.Table:
 
 
 def upsert(table: sa.Table, dialect: str) -> sa.Insert:
-    """An INSERT that replaces the row of the same key, in the dialect's own words. Raises `OptionError`."""
+    """An INSERT that replaces the row of the same key, in the dialect's syntax. Raises `OptionError`."""
     values = [column.name for column in table.columns if not column.primary_key]
     if dialect in ("mysql", "mariadb"):
         into_mysql = mysql.insert(table)
@@ -121,15 +121,14 @@ def page_row(page: PageItem, crawl: str) -> dict[str, Any]:
 
 
 class DatabaseStore(Participant):
-    """Gathers pages and writes them in transactions. Threads may call at the same time.
+    """Buffers pages and writes them in transactions. Thread-safe.
 
-    Raises `OptionError` for a URL that cannot be used, `FormatMismatch` for a table of other columns, and
-    `StorageError` when the database takes no more; after that it takes nothing, so that no checkpoint passes over a
-    lost page.
+    Raises `OptionError` for an unusable URL, `FormatMismatch` for a table with other columns, and `StorageError`
+    when the database fails; after that it accepts nothing, so that no checkpoint counts a lost page.
     """
 
     key: ClassVar[str] = "url_digest"
-    """The column that tells the rows of a crawl apart."""
+    """Key column of a crawl's rows."""
     what: ClassVar[str] = "pages"
     """Kind of rows, for messages."""
     make_table: Callable[[str], sa.Table] = staticmethod(page_table)
@@ -141,9 +140,9 @@ class DatabaseStore(Participant):
         self._pending: dict[str, dict[str, Any]] = {}
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        """One transaction at a time: a later version of a page must not be overtaken by an earlier one."""
+        """Allows one transaction at a time, so that an earlier version of a page cannot replace a later one."""
         self._lost = ""
-        """Why pages were lost, once they were."""
+        """Why pages were lost; None before."""
         self.where = self._engine.url.render_as_string(hide_password=True)
         """The database's URL, for messages."""
         try:
@@ -156,18 +155,18 @@ class DatabaseStore(Participant):
 
     @property
     def due(self) -> bool:
-        """Whether there is enough for a transaction."""
+        """Whether enough rows are buffered for a transaction."""
         return len(self._pending) >= self._options.batch_rows
 
     def add(self, what: Any) -> None:
-        """Takes a page, or what else the rows are of, for the next `flush`: in the place of one with the same key."""
+        """Buffer a page (or other item) for the next `flush`; it replaces one with the same key."""
         self._check_usable()
         row = self.make_row(what, self._options.crawl)
         with self._pending_lock:
             self._pending[row[self.key]] = row
 
     def flush(self) -> int:
-        """Writes what was taken in one transaction, and returns how many rows. Blocks."""
+        """Write the buffer in one transaction; return the number of rows. Blocks."""
         with self._write_lock:
             self._check_usable()
             with self._pending_lock:
@@ -177,15 +176,15 @@ class DatabaseStore(Participant):
             return len(pending)
 
     def prepare(self, batch: Batch) -> None:
-        """A checkpoint comes. There is no position to go back to: writing again changes nothing."""
+        """Flush for a checkpoint. It has no position to go back to: writing again changes nothing."""
         self.flush()
 
     def close(self) -> None:
-        """Closes the connections. `flush` first."""
+        """Close the connections; call `flush` first."""
         self._engine.dispose()
 
     def _prepare(self) -> None:
-        """Make the table, or see whether the one that is there will do."""
+        """Create the table, or check the existing one."""
         table = self.make_table(self._options.table)
         self._insert = upsert(table, self._engine.dialect.name)
         table.create(self._engine, checkfirst=True)
@@ -201,7 +200,7 @@ class DatabaseStore(Participant):
             connection.execute(self._insert, rows)
 
     def _write_patiently(self, rows: list[dict[str, Any]]) -> None:
-        """Writes, again and again while the connection is at fault and patience lasts."""
+        """Write, with retries while the connection fails and patience lasts."""
         wait, deadline = _FIRST_WAIT_SECONDS, time.monotonic() + self._options.patience
         while True:
             try:

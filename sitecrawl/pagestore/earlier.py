@@ -1,10 +1,10 @@
-"""The crawls before this one, whose stored bodies it refers to instead of storing them again: `earlier.json`.
+"""Earlier crawls whose stored bodies this one refers to instead of storing them again: `earlier.json`.
 
-A row with `revisit_of` 0 (`ELSEWHERE`) has its body in one of them. It is found by its digest in the index of that
-crawl, which is only read: nothing of it is copied or kept in memory. The list has the earlier crawls of those crawls,
-too, so every body is one look-up away. It is written before the first row refers to it, and only grows.
+A row with `revisit_of` 0 (`ELSEWHERE`) has its body in one of them, found by its digest in that crawl's index, which
+is only read and not kept in memory. The list includes the earlier crawls of those crawls, so each body is one
+look-up away. It is written before the first row refers to it, and only grows.
 
-What a crash costs: nothing.
+A crash costs nothing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _FORMAT: Final = 1
 
 
 class EarlierCrawls:
-    """Those that the crawl in `directory` refers to: none, where it names none.
+    """Earlier crawls of the crawl in `directory`, if any.
 
-    `lasting`: only bodies that no resumption of their crawl cuts off, for whoever begins to refer to them.
-    Raises `StorageError`.
+    `lasting`: only bodies that cannot be cut off when their crawl is resumed, for new references. Raises
+    `StorageError`.
     """
 
     def __init__(self, directory: Path, *, lasting: bool = False) -> None:
@@ -47,7 +47,7 @@ class EarlierCrawls:
         self.missing: list[Path] = []
         """Directories without readable pages."""
         self._stores: list[tuple[PageReader, int]] = []
-        """With the id up to which captures count."""
+        """Stores, each with the last id that counts."""
         try:
             for crawl in self.directories:
                 self._open(crawl)
@@ -63,12 +63,12 @@ class EarlierCrawls:
             self._stores.append((PageReader(store), _last_id(store) if self._lasting else LAST_ID))
 
     def find(self, digest: str) -> tuple[PageReader, Capture] | None:
-        """The capture with a body of this digest, and the reader of its store. Raises `StorageError`."""
+        """Capture with a body of this digest, and the reader of its store; None without. Raises `StorageError`."""
         found = ((reader, reader.holding(digest, last)) for reader, last in self._stores)
         return next(((reader, capture) for reader, capture in found if capture is not None), None)
 
     def held(self, capture: Capture) -> tuple[PageReader, Capture]:
-        """The same for a capture whose body has to be in one of them. Raises `StorageError`."""
+        """The same for a capture whose body must be in one of them. Raises `StorageError`."""
         found = self.find(capture.digest)
         if found is not None:
             return found
@@ -84,7 +84,7 @@ class EarlierCrawls:
         )
 
     def original(self, digest: str) -> Original | None:
-        """Which capture has a body of this digest. Earlier crawls of which one cannot be read are asked no more."""
+        """Capture with a body of this digest. Unreadable crawls are not asked again."""
         try:
             found = self.find(digest)
         except StorageError as error:
@@ -101,9 +101,9 @@ class EarlierCrawls:
 
 
 def refer_to(directory: Path, crawls: Iterable[Path]) -> None:
-    """Let the crawl in `directory` refer to `crawls`, and to those that these refer to, besides those it knows.
+    """Let the crawl in `directory` also refer to `crawls` and their earlier crawls.
 
-    Raises `OptionError` for a directory that holds no pages, `StorageError` for a list that is of no use.
+    Raises `OptionError` for a directory without pages, `StorageError` for an invalid list.
     """
     known = named_in(directory)
     names = dict.fromkeys(known)
@@ -120,14 +120,14 @@ def refer_to(directory: Path, crawls: Iterable[Path]) -> None:
 
 
 def write_list(directory: Path, names: Iterable[str]) -> None:
-    """Durably. Raises `StorageError`."""
+    """Write the list durably. Raises `StorageError`."""
     content = {"magic": _MAGIC, "format": _FORMAT, "directories": list(names)}
     with file_errors(directory / FILE):
         write_atomically(directory / FILE, [json.dumps(content, indent=2).encode()])
 
 
 def named_in(directory: Path) -> list[str]:
-    """The paths that the list in `directory` has; none without one. Raises `StorageError`."""
+    """Paths of the list in `directory`; empty without one. Raises `StorageError`."""
     file = directory / FILE
     try:
         with file_errors(file):
@@ -149,7 +149,7 @@ def _found(name: str, directory: Path) -> Path:
 
 
 def _last_id(store: Path) -> int:
-    """The newest capture that its crawl's database counts; all, where only the pages are kept."""
+    """Last id that the crawl's database counts; the last of all if only the pages were kept."""
     position = None
     with suppress(StorageError), database_to_read(store) as database:
         position = database.get("meta", PAGES)

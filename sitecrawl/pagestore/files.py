@@ -43,7 +43,7 @@ class WarcFiles:
         self._path = directory
         """Path of the current file, for messages."""
         self.name: str | None = None
-        """The current file; None as long as nothing was written."""
+        """Name of the current file; None before anything was written."""
         self.offset = 0
         """Length of the current file in bytes, up to the last whole record."""
         with file_errors(directory):
@@ -56,7 +56,7 @@ class WarcFiles:
         return sorted(names, key=serial_of)
 
     def make_room(self, size: int) -> None:
-        """Sees to a current file that `size` more bytes may go into: opens one, or rolls."""
+        """Open a file, or roll over, so that `size` more bytes fit."""
         if self._file is None or (self.offset and self.offset + size > self._options.max_file_size):
             self._roll()
         if not self.offset:  # also in a file that could be opened before, and not be written
@@ -64,7 +64,7 @@ class WarcFiles:
             self.append(gzipping.compress_member(Seal(self._options.key).put_on(first)))
 
     def append(self, data: bytes) -> None:
-        """Adds whole gzip members to the current file. Raises `StorageError`, and then the file is as it was."""
+        """Append complete gzip members to the current file. Raises `StorageError` with the file unchanged."""
         assert self._file is not None
         with file_errors(self._path):
             try:
@@ -77,13 +77,13 @@ class WarcFiles:
         self.offset += len(data)
 
     def sync(self) -> None:
-        """Returns when everything appended has reached the disk."""
+        """Make everything appended durable."""
         if self._file is not None:
             with file_errors(self._path):
                 os.fsync(self._file.fileno())
 
     def cut(self, name: str | None, offset: int) -> None:
-        """Removes everything behind `offset` of the file `name`, and goes on there; with no name removes all.
+        """Remove everything after `offset` of the file `name`, and continue there; without a name remove all.
 
         Raises `CorruptFile` if that file is missing or shorter.
         """
@@ -105,7 +105,7 @@ class WarcFiles:
             sync_directory(self.directory)
 
     def finish(self) -> None:
-        """The current file never changes again: what comes next begins another."""
+        """Finish the current file: the next record opens another."""
         self.sync()
         self.close()
 
@@ -128,7 +128,7 @@ class WarcFiles:
 
 
 def is_name_of_ours(name: str) -> bool:
-    """Whether a WARC file of that name is a crawl's."""
+    """Whether it is a name of a crawl's WARC file."""
     return _FILE_NAME.fullmatch(name) is not None
 
 

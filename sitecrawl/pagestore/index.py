@@ -83,10 +83,11 @@ _SAME = """
 SELECT 1 FROM pages WHERE fetched BETWEEN :fetched - 1e-6 AND :fetched + 1e-6
 AND +url_key = :url_key AND method = :method LIMIT 1
 """
-"""A record's date is to the microsecond. The plus keeps SQLite from going through all captures of the URL."""
+"""Condition for the same exchange by time, to the microsecond. The plus keeps SQLite from scanning all captures
+of the URL."""
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
 BESIDE = ("-wal", "-shm", "-journal")
-"""Ends of the names of what SQLite keeps beside a database."""
+"""Suffixes of SQLite's files beside a database."""
 _CACHE_KIB = 8 << 10
 _BUSY_SECONDS = 30.0
 _MAX_RECENT = 5_000
@@ -94,7 +95,7 @@ _MAX_RECENT = 5_000
 
 
 class Position(NamedTuple):
-    """Durable end of the store: everything before it is whole, nothing after it counts."""
+    """Durable end of the store: everything before it is complete, nothing after it counts."""
 
     number: int = 0
     """Checkpoints so far."""
@@ -115,7 +116,7 @@ class Original(NamedTuple):
 
 
 class PageIndex:
-    """The writer's side of the index. Raises `FormatMismatch`, `CorruptFile` or `StorageError`."""
+    """The index for its writer."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -145,7 +146,7 @@ class PageIndex:
             )
 
     def add(self, capture: Capture) -> None:
-        """Inserts the row with the id `last_id + 1`, which is durable from the next `commit` on."""
+        """Insert the row with the id `last_id + 1`; durable after the next `commit`."""
         assert capture.id == self.last_id + 1
         with file_errors(self.path):
             self._begin()
@@ -155,7 +156,7 @@ class PageIndex:
             self._remember(capture.digest, Original(capture.id, capture.url, capture.fetched))
 
     def withdraw(self, ids: Iterable[int]) -> None:
-        """These captures are no pages, from the next `commit` on, and stand for no URL."""
+        """Turn these captures into `other`, without a URL key, with the next `commit`."""
         with file_errors(self.path):
             self._begin()
             for number in ids:
@@ -173,7 +174,7 @@ class PageIndex:
         return self._withdrawn or self.last_id != self.position.last_id
 
     def original(self, digest: str) -> Original | None:
-        """The capture that has a body of this digest, if one is stored."""
+        """The capture with a stored body of this digest; None without one."""
         found = self._recent.get(digest)
         if found is None:
             with file_errors(self.path):
@@ -185,13 +186,13 @@ class PageIndex:
         return found
 
     def has(self, capture: Capture) -> bool:
-        """Whether a row is of the same exchange: the same URL at the same moment. To be asked `by_time`."""
+        """Whether there is a row of the same exchange: same URL and time. Use it within `by_time`."""
         with file_errors(self.path):
             return self._db.execute(_SAME, capture._asdict()).fetchone() is not None
 
     @contextmanager
     def by_time(self) -> Iterator[None]:
-        """Rows are found by their times meanwhile. After an error the file, made anew, is of no use."""
+        """Context in which rows can be found by their times. After an error the index, newly made, is invalid."""
         with file_errors(self.path):
             self._begin()
             self._db.execute("CREATE INDEX pages_fetched ON pages (fetched)")
@@ -201,7 +202,7 @@ class PageIndex:
             self._db.execute("DROP INDEX pages_fetched")
 
     def last_version(self, url_key: str) -> tuple[str, Original] | None:
-        """The digest of the last success of a URL, and the capture that has its body; None without one."""
+        """Digest of a URL's last success, and the capture with its body; None without one."""
         with file_errors(self.path):
             row = self._db.execute(_LAST_VERSION, (url_key,)).fetchone()
         return None if row is None else (row[0], Original(*row[1:]))
@@ -213,7 +214,7 @@ class PageIndex:
         return None if row is None else str(row[0])
 
     def commit(self, warc_file: str | None, warc_offset: int) -> None:
-        """Makes all rows durable together with the position they reach to. After an error they are lost."""
+        """Make all rows durable together with their position. After an error they are lost."""
         position = Position(self.position.number + 1, warc_file, warc_offset, self.last_id)
         with file_errors(self.path):
             self._begin()
@@ -223,7 +224,7 @@ class PageIndex:
         self._withdrawn = False
 
     def cut(self, position: Position) -> None:
-        """Deletes all rows after `position`, durably."""
+        """Delete all rows after `position`, durably."""
         self._recent.clear()
         self._withdrawn = False
         with file_errors(self.path):
@@ -251,9 +252,10 @@ class PageIndex:
 
 
 def _create(path: Path) -> None:
-    """An index without rows, which is there wholly or not at all: readers may look for it at any moment.
+    """Create an empty index atomically, because readers may look for it at any moment.
 
-    In WAL mode from the first: a kill in a later change of the mode leaves a journal, and no reader may roll it back.
+    In WAL mode from the start: a kill during a later change of the mode leaves a journal, which no reader may roll
+    back.
     """
     draft = path.with_name(f"{path.name}.new")
     # A database that is renamed would take what another one left for its own.
@@ -270,9 +272,9 @@ def _create(path: Path) -> None:
 
 
 def check_format(db: sqlite3.Connection, path: Path) -> None:
-    """Raises `CorruptFile` for a database that is no page index, `FormatMismatch` for one of another version.
+    """Raise `CorruptFile` for a database that is no page index, `FormatMismatch` for another version.
 
-    What others have put into it besides does not matter.
+    Additional tables of others are ignored.
     """
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -299,7 +301,7 @@ def damaged_rows(path: Path) -> CorruptFile:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that never writes, and works while a crawl writes. Raises as `PageIndex` does."""
+    """A read-only connection, usable while a crawl writes. Raises as `PageIndex` does."""
     with file_errors(path):
         if not path.is_file():
             raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")

@@ -21,15 +21,15 @@ class LinkCounts(NamedTuple):
     """Link counts of one page. All but the first count a canonical URL once."""
 
     hrefs: int | None = None
-    """Links as they stand there, each as often as it does."""
+    """Links on the page, repeated ones included."""
     links: int | None = None
-    """URLs that it links to."""
+    """Distinct URLs that it links to."""
     host_links: int | None = None
     """Links to its own host, with the same port."""
     site_links: int | None = None
-    """On its site: its registrable domain, if it has one."""
+    """Links to its site: its registrable domain, if it has one."""
     worker_links: int | None = None
-    """On sites of the worker that has stored it; None where one process has all."""
+    """Links to sites of the storing worker; None in a single process."""
 
 
 NO_COUNTS = LinkCounts()
@@ -38,8 +38,8 @@ NO_COUNTS = LinkCounts()
 
 @dataclass(frozen=True, slots=True)
 class LinkCounter:
-    """Counts the links of pages. `identity` gives what is the same for all forms of a URL, as a `Link.key` is, and
-    `is_here` says of a host whether this worker has it.
+    """Counts the links of pages. `identity`: same value for all forms of a URL, as `Link.key`; `is_here`:
+    whether a host belongs to this worker.
     """
 
     identity: Callable[[str], Hashable] = url_key
@@ -69,4 +69,4 @@ class LinkCounter:
 
 
 BY_URL: Final = LinkCounter()
-"""For whoever has neither fingerprints nor workers."""
+"""Counter without fingerprints and workers."""

@@ -1,4 +1,4 @@
-"""From a URL, or from what a person types for one, to the key under which the page index has it."""
+"""Keys of the page index for URLs, also as typed by a person."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CANONICALIZER = Canonicalizer()
 
 
 def url_key(url: str) -> str:
-    """The canonical form of `url`; `url` itself if no browser would take it for one."""
+    """Canonical form of `url`; `url` itself if it is invalid."""
     try:
         return _CANONICALIZER.canonical(parse(url, schemes=CRAWLED))
     except InvalidUrl:
@@ -18,7 +18,7 @@ def url_key(url: str) -> str:
 
 
 def candidate_keys(text: str) -> list[str]:
-    """The keys that `text` may mean: a URL, or one of the web whose scheme was left out."""
+    """Possible keys of `text`: of a URL, or of one without its scheme."""
     text = text.strip()
     if "://" in text:
         return [url_key(text)]
@@ -30,7 +30,7 @@ def candidate_keys(text: str) -> list[str]:
 
 
 def with_slash(keys: list[str]) -> list[str]:
-    """The keys of the folders that `keys` may mean: people leave out the last slash."""
+    """Keys of the folders that `keys` may mean, because people omit the last slash."""
     return [f"{key}/" for key in keys if "?" not in key and not key.endswith("/")]
 
 

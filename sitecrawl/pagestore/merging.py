@@ -1,7 +1,7 @@
-"""One page index over the page stores of several workers, for whoever asks about the crawl as a whole.
+"""One page index over the page stores of several workers.
 
-It has a row for each capture that counts, with a new id. The records stay in the workers' WARC files, to which links
-stand beside it. So a `PageReader` reads it as the store of one process.
+It has a row for each capture that counts, with a new id. Records stay in the workers' WARC files, to which there are
+links beside it. So a `PageReader` reads it like the store of one process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _renamed(capture: Capture) -> Capture:
 
 
 def _linked(directory: Path, found: Found, target: Path) -> str:
-    """The name of the link to the file that a capture of the store in `directory` is in."""
+    """Name of the link to the WARC file of a capture of the store in `directory`."""
     name = f"{found.number}-{found.capture.warc_file}"
     link = target / WARC_DIRECTORY / name
     with file_errors(link):

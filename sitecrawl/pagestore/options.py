@@ -20,10 +20,10 @@ class WarcOptions:
     robots_exceptions: tuple[str, ...] = ()
     """Exceptions from that policy with their reasons, for the same record, a line each."""
     masked: frozenset[str] = frozenset({"authorization", "cookie", "x-api-key", "x-auth-token"})
-    """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
+    """Request headers, in lower case, whose values are masked: secrets entrusted to the crawl."""
     key: bytes = b""
-    """The crawl's, at most 64 bytes: its records are sealed with it. Empty leaves that out."""
+    """The crawl's key, at most 64 bytes, by which records are sealed; empty: no seals."""
     max_file_size: int = 1_000_000_000
     """Bytes after which the next record opens a new file. Only a single larger record makes a larger file."""
     once: bool = True
-    """Whether a body that was stored before is referred to, as WARC's section 6.7.2 has it, and not stored again."""
+    """Whether a known body is stored as a reference (WARC section 6.7.2) and not again."""

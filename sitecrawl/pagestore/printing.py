@@ -1,4 +1,4 @@
-"""Stored pages for people."""
+"""Text about stored pages for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AGO = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def visible_bytes(data: bytes, charset: str | None) -> str:
-    """A body for a terminal. Line ends stay; the other control characters are written out."""
+    """A body for a terminal: control characters other than line ends are escaped."""
     try:
         text = data.decode(charset or "utf-8", errors="backslashreplace")
     except LookupError:

@@ -28,29 +28,30 @@ if TYPE_CHECKING:
 _Values = Sequence[str | float] | Mapping[str, str | float]
 
 _CHUNK = 500
-"""Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
+"""Rows in one query. Between queries no transaction is open, which would keep a running crawl's WAL from
+shrinking."""
 _COUNT_ONCE = "kind IN ('page', 'rendered', 'view') AND method = 'GET'"
 TELLS: Final = (
     "method = 'GET' AND (kind IN ('page', 'redirect') AND status != 304 OR kind = 'error' AND status IN (404, 410))"
 )
-"""Of the captures of a URL those that say what stands there: a page, a redirect, or nothing. A server that fails or
-refuses says none of it, and 304 that it is as it was."""
+"""Condition for captures that say what is at a URL: a page, a redirect, or nothing. Server failures and refusals
+do not, nor does a 304."""
 _HAS_BODY = "revisit_of IS NULL AND payload_size > 0 AND url_key != ''"
 _MAX_HEADS = 1 << 20
-"""Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
+"""Most bytes of a record besides the body: its own head, with a URL, and that of the HTTP message."""
 _SAME_TIME = 2e-6
 """Seconds: a record's date is to the microsecond."""
 LAST_ID = (1 << 63) - 1
-"""SQLite's greatest."""
+"""Greatest integer of SQLite."""
 
 
 MAX_REQUEST = 16 << 20
-"""Bytes of the record of a request that is read."""
+"""Most bytes of a request record that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageFilter:
-    """Which captures to list. A field that is None asks for nothing."""
+    """Which captures to list. A None field does not filter."""
 
     status: int | None = None
     host: str | None = None
@@ -62,11 +63,11 @@ class PageFilter:
     since: float | None = None
     """Fetched at or after this Unix time, in seconds."""
     kind: Kind | None = None
-    """None for all but what is stored with pages: what they are made of, and what a browser made of them."""
+    """None: all but captures stored with pages (requisites, and what a browser made)."""
     after: int | None = None
-    """Stored after the capture with this id, of the one store that is asked."""
+    """Stored after the capture with this id, in a single store."""
     up_to: int | None = None
-    """Stored before what comes after the capture with this id."""
+    """Stored up to the capture with this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class PageReader:
         return self._with_keys([key])
 
     def last_word(self, key: str) -> Capture | None:
-        """The newest capture that says what stands at the URL with this canonical form, if any does."""
+        """The newest capture that says what is at the URL with this canonical form; None without."""
         return next(iter(self._select(f"url_key = ? AND {TELLS} ORDER BY id DESC LIMIT 1", [key])), None)
 
     def headers_of(self, capture: Capture) -> Headers:
@@ -133,11 +134,11 @@ class PageReader:
         return self._select(f"id IN ({newest})", values)
 
     def original_of(self, capture: Capture) -> Capture | None:
-        """The capture that has the body of `capture`; None if that is itself."""
+        """The capture with the body of `capture`; None if it has its own."""
         return None if capture.revisit_of is None else self.get(capture.revisit_of)
 
     def holding(self, digest: str, last: int = LAST_ID) -> Capture | None:
-        """The capture up to the id `last` that has a body of this digest, as far as its file is there."""
+        """The capture up to the id `last` with a body of this digest, if its file exists."""
         condition = f"{_HAS_BODY} AND digest = :digest AND id <= :last LIMIT 1"
         found = next(iter(self._select(condition, {"digest": digest, "last": last})), None)
         if found is None:
@@ -161,7 +162,7 @@ class PageReader:
         return next(iter(self._select("id = ?", [number])), None)
 
     def shown_with(self, part: Capture) -> Capture | None:
-        """The page whose browser asked for `part`: what a page was shown with is stored right before it."""
+        """The page whose browser requested `part`. Such captures are stored right before their page."""
         found = self._select("id > :id AND kind = 'page' ORDER BY id LIMIT 1", {"id": part.id})
         return found[0] if found else None
 
@@ -193,7 +194,7 @@ class PageReader:
         return int(last)
 
     def telling(self, after: int, up_to: int, wanted: PageFilter) -> Iterator[Capture]:
-        """The captures of these ids that say what stands at their URLs, as far as they are wanted; oldest first."""
+        """Captures in this range of ids that say what is at their URLs and pass `wanted`, oldest first."""
         terms, values = _where(replace(wanted, after=after, up_to=up_to))
         return self._walk(f"{TELLS} AND {terms}", values)
 
@@ -202,8 +203,8 @@ class PageReader:
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
 
     def last_pages(self, keys: Collection[str], without: Collection[int] = ()) -> list[tuple[str, float]]:
-        """When pages with these keys, or what browsers made of them, were fetched last by GET, in Unix seconds: (key,
-        time). Captures with the ids of `without` are none.
+        """Yield (key, Unix time) of the last fetch by GET of pages with these keys, or of what browsers made of
+        them. Captures with ids in `without` are ignored.
         """
         marks = ", ".join("?" * len(keys))
         terms = f"url_key IN ({marks}) AND {_COUNT_ONCE}"
@@ -238,9 +239,9 @@ class PageReader:
             last, left = chunk[-1].id, left - size
 
     def rows(self, query: str, values: _Values = (), *, checks: Sequence[Check] = ()) -> list[tuple[Any, ...]]:
-        """What a question in SQL to the table `pages` gives: sums over all captures.
+        """Rows of an SQL query on the table `pages`.
 
-        Raises `CorruptFile` where one of `checks`, if there are any, says no to its column.
+        Raises `CorruptFile` if one of `checks` rejects its column.
         """
         with file_errors(self.path):
             rows = self._db.execute(query, values).fetchall()
@@ -269,8 +270,8 @@ class PageReader:
         return StoredPage(capture, message.start_line, message.headers, payload)
 
     def held(self, capture: Capture) -> tuple[PageReader, Capture]:
-        """The capture that has the body to which `capture` refers, and the reader of its store: that of an earlier
-        crawl, or this one. Raises `StorageError`.
+        """The capture with the body of `capture`, and the reader of its store: this crawl or an earlier one.
+        Raises `StorageError`.
         """
         if capture.revisit_of == ELSEWHERE:
             return self.earlier.held(capture)
@@ -281,7 +282,7 @@ class PageReader:
 
     @cached_property
     def earlier(self) -> EarlierCrawls:
-        """The crawls that have bodies of this one."""
+        """Earlier crawls that have bodies of this one."""
         from sitecrawl.pagestore.earlier import EarlierCrawls  # noqa: PLC0415 - it reads them as this class does
 
         return EarlierCrawls(self.directory)
@@ -291,10 +292,10 @@ class PageReader:
         return self._walk("revisit_of = 0 AND ", {})
 
     def request_of(self, capture: Capture, begin: int) -> record.HttpMessage | None:
-        """What was sent for a capture: its record is the last one before the answer's, which is looked for from the
-        byte `begin` of the file on. None where there is none, or one of more than `MAX_REQUEST` bytes.
+        """The request of a capture: the last record before the answer's, searched from the byte `begin` of the file.
+        None without one, or if it has more than `MAX_REQUEST` bytes.
 
-        Raises `StorageError` where the file cannot be read.
+        Raises `StorageError` if the file cannot be read.
         """
         path = self.directory / WARC_DIRECTORY / capture.warc_file
         if not 0 < capture.warc_offset - begin <= MAX_REQUEST:
@@ -309,7 +310,7 @@ class PageReader:
         return record.parse_http(found.block) if found.type == "request" else None
 
     def sent_for(self, capture: Capture) -> record.HttpMessage | None:
-        """The same, wherever its record is: behind that of the capture before, as ids are in the order of records."""
+        """The request of a capture, searched from the end of the capture before: ids are in the order of records."""
         before = self._select("id < ? ORDER BY id DESC LIMIT 1", (capture.id,))
         ends = [one.warc_offset + one.warc_length for one in before if one.warc_file == capture.warc_file]
         return self.request_of(capture, max(ends, default=0))
@@ -340,7 +341,7 @@ class PageReader:
             after = rows[-1][0]
 
     def member(self, capture: Capture) -> bytes:
-        """The record of a capture's response as it is stored, packed. Raises `StorageError` where it is missing."""
+        """The compressed record of a capture's response. Raises `StorageError` if it is missing."""
         path = self.directory / WARC_DIRECTORY / capture.warc_file
         if not path.is_file():
             raise StorageError(f"{path} is missing: the index says that it holds {capture.url}")
@@ -349,7 +350,7 @@ class PageReader:
             return file.read(min(capture.warc_length, path.stat().st_size))
 
     def stored_record(self, capture: Capture) -> record.Record:
-        """The same, read. Raises `CorruptFile` where it is damaged."""
+        """The record of a capture's response. Raises `CorruptFile` if it is damaged."""
         member = self.member(capture)
         try:
             return record.parse(decompress_member(member, capture.payload_size + _MAX_HEADS))

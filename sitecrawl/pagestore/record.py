@@ -50,7 +50,7 @@ where a header is longer than 32 KB."""
 _KIND = "X-Crawler-Kind"
 _DEPTH = "X-Crawler-Depth"
 _STATUS = "X-Crawler-Status"
-"""Header with the status of an answer that has no status line."""
+"""Header with the status of an answer without a status line."""
 _HTTP = "application/http"
 _LINE_BREAKS = expression(rb"[\r\n\x00]+")
 _HEADER_NAME = expression(rb"[!-9;-~]+")
@@ -61,10 +61,10 @@ _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _OF_REVISIT = (
     "warc-type:", "warc-profile:", "warc-refers-to", "warc-block-digest:", "content-length:", "x-crawler-seal:"
 )  # fmt: skip
-"""Fields of a revisit record's head that the record with the body has otherwise, or not at all."""
+"""Header fields of a revisit record that differ in, or are missing from, the record with the body."""
 _FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
-"""Request headers that are between us and our proxy: a credential, and no part of the exchange with the server."""
+"""Request headers for our proxy alone, which are no part of the exchange with the server."""
 MASK = b"(masked)"
 
 
@@ -73,7 +73,7 @@ class Record:
     """One WARC record as read: its header fields by lower-case name, and its block."""
 
     head: bytes
-    """Version and header fields as they stand there, without the blank line."""
+    """Version line and header fields, unchanged, without the blank line."""
     fields: dict[str, str]
     block: bytes
 
@@ -88,7 +88,7 @@ ANSWERS = frozenset({"response", "revisit", "resource", "metadata"})
 
 @dataclass(frozen=True, slots=True)
 class HttpMessage:
-    """The HTTP message in a record's block; or what has none around it, as if it were one."""
+    """The HTTP message in a record's block; also for resources, which have no message."""
 
     start_line: bytes
     headers: Headers
@@ -100,11 +100,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 RENDERED: Final = "rendered"
 SCREENSHOT: Final = "view"
 OF_PAGES: Final[tuple[Kind, ...]] = ("requisite", RENDERED, SCREENSHOT)
-"""Kinds of what is stored with pages, and is none."""
+"""Kinds of captures stored with pages that are no pages."""
 
 
 def urn(kind: str, url: str) -> str:
-    """The name of what a browser made of the page at `url`."""
+    """URN of what a browser made of the page at `url`."""
     return f"urn:{kind}:{url}"
 
 
@@ -156,7 +156,7 @@ def warc_date(seconds: float) -> str:
 
 
 def warc_uri(url: str) -> str:
-    """`url` with what no header line may hold percent-encoded."""
+    """`url` with characters invalid in header lines percent-encoded."""
     if url.isascii() and url.isprintable() and " " not in url:
         return url
     return _NOT_IN_URI.sub(lambda found: b"%%%02X" % ord(found[0]), url.encode("utf-8", "replace")).decode("utf-8")
@@ -241,9 +241,9 @@ def resource(
     *,
     reading: Reading | None = None,
 ) -> bytes:
-    """The record of what has no message around it (`Exchange.is_resource`): a resource record (section 6.5), or a
-    revisit record where `original` has the same body; of what an FTP server said in its place a metadata record
-    (section 6.6).
+    """The record of a resource without an HTTP message (`Exchange.is_resource`): a resource record (section
+    6.5), or a revisit record if `original` has the same body; for an FTP failure a metadata record (section
+    6.6).
     """
     kind = "revisit" if original is not None else "resource" if exchange.status < 400 else "metadata"
     types = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type"]
@@ -352,8 +352,8 @@ def _http_head(start_line: str, headers: Headers, body: bytes) -> bytes:
 
 
 def http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:
-    """Start line and headers of an HTTP message, with the blank line: of at most `room` bytes, line breaks within
-    them not counted, but for what it says itself.
+    """Start line and headers of an HTTP message, with the blank line, at most `room` bytes (line breaks not
+    counted). Headers added here are not counted.
     """
     lines = [start_line]
     room -= len(start_line)

@@ -100,7 +100,7 @@ class WarcStore(Participant):
         return self._index.position
 
     def finish_file(self) -> None:
-        """The WARC file that the next capture would have gone into never changes again; there will be another."""
+        """Finish the current WARC file; the next capture opens another."""
         with self._writing:
             self._files.finish()
 
@@ -119,9 +119,9 @@ class WarcStore(Participant):
         return self._index.media_type(clean_text(url_key(url)))
 
     def adopt(self, capture: Capture, request: bytes, response: bytes, revisit_of: int | None) -> int:
-        """Stores a capture of another page store with its records, gzip members as they stand there. Returns its id.
+        """Store a capture of another page store with its records, unchanged gzip members. Returns its id.
 
-        `revisit_of` is the id that the capture with its body has here.
+        `revisit_of`: the id here of the capture with its body.
         """
         self._check_usable()
         with self._writing:
@@ -130,19 +130,19 @@ class WarcStore(Participant):
         return self._index.last_id
 
     def written(self, data: bytes) -> bytes:
-        """A record as it stands in a file of this store, for `adopt`."""
+        """A record as stored in a file of this store, for `adopt`."""
         return compress_member(self._seal.put_on(data))
 
     def withdraw(self, ids: Sequence[int]) -> None:
-        """These captures are not the pages of their URLs, which others have stored: they become `other`, and no later
-        capture refers to them for its body.
+        """Turn these captures into `other`, because other workers have stored their URLs' pages; no later
+        capture refers to their bodies.
         """
         self._check_usable()
         with self._writing:
             self._index.withdraw(ids)
 
     def _body_of(self, exchange: Exchange) -> tuple[str, Original | None]:
-        """The body's digest, and the capture that has it: for a 304 that of the URL's last success, if any."""
+        """The body's digest, and the capture that has the body; for a 304 the URL's last success, if any."""
         is_as_before = exchange.status == record.NOT_MODIFIED and exchange.method == "GET"
         if is_as_before and (found := self._index.last_version(clean_text(url_key(exchange.url)))) is not None:
             digest, held = found
@@ -156,7 +156,7 @@ class WarcStore(Participant):
         return None if self._earlier is None else self._earlier.original(digest)
 
     def checkpoint(self) -> dict[str, Any]:
-        """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
+        """Make everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
         self._check_usable()
         if self._index.has_changed:
             with self._writing:
@@ -165,14 +165,13 @@ class WarcStore(Participant):
         return self._index.position._asdict()
 
     def prepare(self, batch: Batch) -> None:
-        """The position goes into the frontier's own batch."""
+        """Write a checkpoint, and put its position into the frontier's batch."""
         batch.put("meta", PAGES, json.dumps(self.checkpoint()).encode())
 
     def recover(self, position: dict[str, Any] | None) -> None:
-        """Goes back to a position that `checkpoint` returned; None is that of a crawl before its first checkpoint.
+        """Go back to a position returned by `checkpoint`; None: before the first one.
 
-        To be called right after opening. Raises `CorruptFile` if something is missing that was stored at that
-        time.
+        Call it right after opening. Raises `CorruptFile` if something is missing that was stored at that time.
         """
         try:
             wanted = Position(**position) if position else Position()
@@ -184,7 +183,7 @@ class WarcStore(Participant):
         self._cut(wanted)
 
     def close(self) -> None:
-        """Closes all files. What came after the last checkpoint is given up."""
+        """Close all files. Captures after the last checkpoint are dropped."""
         self._files.close()
         self._index.close()
         if self._earlier is not None:

@@ -23,7 +23,7 @@ from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, HttpMessage
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 _CHUNK: Final = 500
-"""Captures that are looked up in one go."""
+"""Captures looked up at once."""
 
 
 Void = Mapping[Path, Collection[int]]
@@ -32,8 +32,8 @@ NONE_VOID: Final[Void] = {}
 
 
 class WorkersReader:
-    """Reads the pages of all workers below `directory`, or in `stores`, but for those that are `void`. Without `once`
-    a page counts for each worker that has stored it. Raises as `PageReader` does.
+    """Reads the pages of all workers below `directory`, or in `stores`, without those that are `void`. Without
+    `once`, a page counts for each worker that stored it. Raises as `PageReader` does.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class WorkersReader:
         return found if all else sorted(found, key=lambda capture: capture.kind != "page")[:1]
 
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
-        """Oldest first, as far as each worker has them so: by the ends of their downloads."""
+        """Captures of all workers, merged by the ends of their downloads."""
         found = (self.counting(reader, reader.pages(wanted)) for reader in self.readers)
         return islice(heapq.merge(*found, key=lambda one: one.fetched), limit)
 
@@ -103,12 +103,12 @@ def stores_below(directory: Path) -> list[Path]:
 
 
 def is_page(capture: Capture) -> bool:
-    """Whether it is a page that a URL stands for: it came by GET."""
+    """Whether it is a page fetched by GET."""
     return capture.kind == "page" and capture.method == "GET"
 
 
 def _counts_once(capture: Capture) -> bool:
-    """Whether others of its name are other versions of it: a page, its DOM, its picture."""
+    """Whether captures of the same URL are versions of one another: a page, its DOM, its picture."""
     return is_page(capture) or capture.kind in {RENDERED, SCREENSHOT}
 
 
@@ -127,7 +127,7 @@ def stores_of(directory: Path) -> list[Path]:
 
 
 def open_pages(directory: Path, void: Void = NONE_VOID) -> Reader:
-    """A reader of a crawl's pages, whether one process made it or many. Raises `StorageError`."""
+    """A reader of a crawl's pages, of one process or many workers. Raises `StorageError`."""
     stores = stores_of(directory)
     if not stores or (stores == [directory] and not void.get(directory)):
         return PageReader(directory)

@@ -132,12 +132,12 @@ def _bound(kind: Kind, error_rate: float) -> float:
 
 
 def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> ScalableBloom:
-    """The filter that `ScalableBloom.save` wrote to `path`, checked against what is wanted.
+    """Load a filter that `ScalableBloom.save` wrote, checked against the wanted options.
 
-    `name`: what its layers have to be made of; with `auto` they are made of what they were.
+    `name`: the kind of its layers; with `auto` any kind.
 
     Raises `FileNotFoundError`; `FormatMismatch` if it was written by another format, filter, hash or error rate;
-    `CorruptFile` if its content is not what was written.
+    `CorruptFile` if it is damaged.
     """
     header, body = read_file(path, MAGIC, VERSION)
     kind = kind_named(name) if name != "auto" else _kind_of(header, path)

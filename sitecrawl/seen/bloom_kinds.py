@@ -30,7 +30,7 @@ class Kind(Protocol):
     title: str
     """Name of such a filter in the log."""
     is_alone: bool
-    """Whether there is never an exact set behind it, so that its wrong yeses are lost pages."""
+    """Whether it never has an exact set behind it, so that false positives are lost pages."""
     grows: bool
     """Whether a full layer is followed by another one."""
 
@@ -134,12 +134,12 @@ class Bitmap:
 
 
 class Md5:
-    """MD5 modulo n: what crawlers of archives keep in the place of a set, for its two lines of code.
+    """MD5 modulo n: used by archive crawlers instead of a set, because it takes two lines of code.
 
-    n keys in m bits are wrong about n/m of what they are asked, so a layer has capacity / error rate bits: its errors
-    fall in proportion to its size, those of a Bloom filter exponentially. That is no filter for an exact set to stand
-    behind, which a Bloom filter of a fortieth of its size does as well: whoever wants it wants to do without the set.
-    With `bits` there is one table of so many, whatever comes, as it was first described.
+    n keys in m bits have a false positive rate of about n/m, so a layer has capacity / error rate bits: errors fall
+    in proportion to its size, those of a Bloom filter exponentially. Before an exact set a Bloom filter of a
+    fortieth of the size does as well, so this kind is for those who want no exact set. With `bits` there is one
+    table of that size, as first described.
     """
 
     is_alone = True

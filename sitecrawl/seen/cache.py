@@ -25,7 +25,7 @@ class Cache(ABC):
         self.hits = 0
         """Touches that found their key."""
         self.misses = 0
-        """Touches that did not."""
+        """Touches that did not find their key."""
 
     @abstractmethod
     def touch(self, key: bytes) -> bool:
@@ -51,7 +51,7 @@ class Cache(ABC):
         self._held.clear()
 
     def __contains__(self, key: bytes) -> bool:
-        """A look without a trace: what goes next stays the same, and so do the counters."""
+        """Whether `key` is in the cache, without any effect on replacement or counters."""
         return key in self._held
 
     def __len__(self) -> int:

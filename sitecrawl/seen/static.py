@@ -1,8 +1,8 @@
-"""STATIC: a cache that forgets nothing. What comes first stays, and of `popular` whatever comes.
+"""STATIC: a cache that forgets nothing. The first keys stay, and keys of `popular` whenever they come.
 
 Broder, Najork and Wiener ("Efficient URL caching for World Wide Web crawling", WWW 2003) fill it with the most
-frequent URLs of the whole crawl, which an earlier one can tell. They have their places from the start, and come in
-when they are met: a hit says that this crawl has seen the URL. Nothing is on disk.
+frequent URLs of the crawl, which an earlier crawl can tell. These have places from the start, and come in when they
+are met: a hit means that this crawl has seen the URL. Nothing is on disk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StaticCache(Cache):
         self._held = set()
         self._popular = frozenset(islice(popular, capacity))
         self._room = capacity - len(self._popular)
-        """For others."""
+        """Places for other keys."""
 
     def touch(self, key: bytes) -> bool:
         known = key in self._held

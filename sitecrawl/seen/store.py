@@ -50,7 +50,7 @@ class SeenOptions:
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""
     popular: tuple[bytes, ...] | None = None
-    """Keys that have places in a static cache from the start. None: the cache is CLOCK's."""
+    """Keys with places in a static cache from the start; None: a CLOCK cache."""
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
 

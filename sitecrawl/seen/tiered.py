@@ -46,7 +46,7 @@ class BloomFilter(Protocol):
     title: str
     """Name in the log."""
     error_rate: float
-    """The share of keys that were never added and are found all the same, at most."""
+    """Upper bound of the false positive rate."""
 
     def add_many(self, keys: Iterable[bytes]) -> None: ...
 
@@ -113,7 +113,7 @@ class SeenSet:
         return new
 
     def add_new(self, keys: Sequence[bytes]) -> list[bytes]:
-        """The same; returns the new keys alone, each once, in their order."""
+        """Add `keys`; return the new ones, each once, in order."""
         return self._add_cold(list(self._cold(keys)))
 
     def _cold(self, keys: Sequence[bytes]) -> dict[bytes, int]:
@@ -215,7 +215,7 @@ class SeenSet:
         )
 
     def measured_error(self) -> float:
-        """The share of keys that were never added and that the filter takes for seen now, by trying some."""
+        """Current false positive rate of the filter, measured with random keys."""
         if self.bloom is None:
             return 0.0
         make = Random(0).randbytes  # noqa: S311 - fingerprints are keyed: none of a crawl is among them but by chance

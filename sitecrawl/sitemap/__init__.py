@@ -1,1 +1,1 @@
-"""A site's own lists of its pages: read, found, remembered, and visited when they have something new."""
+"""Sitemaps, feeds and hubs: read, found, remembered, and visited when they may have something new."""

@@ -1,4 +1,4 @@
-"""What is read off a sitemap: its entries, and what there is to say about the whole."""
+"""Entries of a sitemap, and facts about it as a whole."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PROTOCOL_ENTRIES: Final = 50_000
 
 
 class Form(Enum):
-    """What a sitemap is written in."""
+    """Format of a sitemap."""
 
     UNKNOWN = "unknown"
-    """No sitemap: nothing in it lists pages."""
+    """No sitemap: it lists no pages."""
     URLSET = "urlset"
     INDEX = "index"
     RSS = "rss"
@@ -31,12 +31,12 @@ class Form(Enum):
 
     @property
     def is_feed(self) -> bool:
-        """Whether it lists the newest pages alone: a site may have a sitemap besides."""
+        """Whether it lists only the newest pages, so that the site may have a sitemap as well."""
         return self in {Form.RSS, Form.ATOM, Form.JSON}
 
 
 class Problem(Flag):
-    """What is wrong with a sitemap that was read all the same."""
+    """Problems of a sitemap that was read nevertheless."""
 
     NONE = 0
     LARGE = auto()
@@ -44,7 +44,7 @@ class Problem(Flag):
     LONG = auto()
     """More than `PROTOCOL_ENTRIES`."""
     CUT = auto()
-    """The hard limits end it: what follows was not read."""
+    """Cut at the hard limits."""
     TORN = auto()
     """It ends within an entry, or its gzip stream or its JSON is damaged."""
     ENTITIES = auto()
@@ -59,7 +59,7 @@ class Entry:
     is_sitemap: bool = False
     """Whether it is a sitemap itself, and no page."""
     lastmod: float | None = None
-    """When it last changed, or was published, as the sitemap says: Unix time in seconds."""
+    """Date of the last change or publication by the sitemap: Unix time in seconds."""
     changefreq: str | None = None
     """`always` to `never`, as the sitemap says."""
     alternates: list[Url] = field(default_factory=list)
@@ -70,27 +70,27 @@ class Entry:
 
 @dataclass(slots=True)
 class ParseReport:
-    """What there is to say about a sitemap as a whole; filled in while it is read."""
+    """Facts about a whole sitemap, filled in while it is read."""
 
     form: Form = Form.UNKNOWN
     size: int = 0
     """Unpacked bytes."""
     entries: int = 0
     skipped: int = 0
-    """Entries without a URL, or with one that is none."""
+    """Entries without a valid URL."""
     wrong: str = ""
-    """What stands in the first entry that has a URL which is none."""
+    """Text of the first invalid URL."""
     problems: Problem = Problem.NONE
 
     def skip(self, text: str) -> None:
-        """Count an entry whose URL, `text`, is none."""
+        """Count an entry with the invalid URL `text`."""
         self.skipped += 1
         self.wrong = self.wrong or text
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where reading ends, whatever follows."""
+    """Hard limits on reading."""
 
     max_bytes: int = SITEMAP_SIZE.default
     """Unpacked: ten times the protocol's."""

@@ -21,10 +21,10 @@ from sitecrawl.urls.url import Url, guess_url, parse
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came back from an address."""
+    """Response of an address."""
 
     url: str
-    """Where it came from, after redirects."""
+    """URL after redirects."""
     status: int
     body: bytes = b""
     """Without content coding."""
@@ -32,7 +32,7 @@ class Fetched:
 
 
 Fetch = Callable[[str], Awaitable[Fetched | None]]
-"""Gets a URL, and follows its redirects; None where nothing came."""
+"""Function that fetches a URL, following redirects; None without a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _Search:
         return self._found
 
     async def _get(self, url: str) -> Fetched | None:
-        """A success, with a URL that is one."""
+        """Fetch `url`; None unless successful with a valid final URL."""
         fetched = await self._fetch(url)
         try:
             return fetched if fetched and 200 <= fetched.status < 300 and parse(fetched.url) else None
@@ -89,7 +89,7 @@ class _Search:
             return None
 
     async def _look(self, how: How, urls: Sequence[Url]) -> bool:
-        """Whether there was a sitemap."""
+        """Look at `urls`; whether there was a sitemap."""
         before = len(self._found)
         for url in urls:
             if len(self._found) < self._most and url.href not in self._asked:

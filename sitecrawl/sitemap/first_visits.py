@@ -1,20 +1,19 @@
-"""How many sitemaps of a site may be asked for that were never asked for before.
+"""How many new sitemaps of a site may be fetched.
 
-A sitemap is paid for by a new link that any sitemap of its site has brought, or else by the budget of the day:
+A sitemap is paid for by a new link that any sitemap of its site has brought, or else by the daily budget: of the
+sitemaps of a site first fetched in any 24 hours, no more than its budget (at least `FREE`) exceed the new links that
+its sitemaps have brought.
 
-    of the sitemaps of a site that are asked for first in any 24 hours, no more than its budget (or `FREE`, if that
-    is more) are in excess of the new links that its sitemaps have brought.
+That holds however they are named, at any depth. A site that lists pages gets all its sitemaps read, because each
+pays for many others; one whose sitemaps list only sitemaps gets its budget. The site is that of the host that
+vouches for the sitemap, so a robots.txt that names sitemaps all over the web has one budget.
 
-That holds whatever names them, in whatever depth. A site that lists pages gets all its sitemaps read, for each pays
-for many others. One whose sitemaps list sitemaps alone gets its budget. The site is that of the host that vouches
-for the sitemap: so a robots.txt that names sitemaps all over the web has one budget.
+Unpaid ones are fetched in lots of `FREE`, each after the one before has been read, and after all pages of the site
+once it owes that many. Of what is left out only the number is kept. Its source is fetched again when all that was
+named has been read, or when the site's sitemaps have brought two links each: once a lot if nothing comes, and once
+each time the sitemaps double if links do.
 
-What is not paid for is asked for in lots of `FREE`, each when the one before it has been read, and after all pages of
-the site as soon as it owes so many. Of what is left out only the number is remembered. What names it (a source) is
-asked for again: when all that was named has been read, or when the site's sitemaps have brought two links each. So a
-source is visited once a lot where nothing comes, and once each time its sitemaps double where links do.
-
-All of this is derived from the records, so it outlives a crash and a stop.
+All of this is derived from the records, so it survives a crash and a stop.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import DAY
 
 FREE: Final = 100
-"""Sitemaps without new links that a site may have before they come after its pages: most sites have fewer."""
+"""Sitemaps without new links after which a site's further ones come after its pages; most sites have fewer."""
 _UNBOUNDED: Final = 1_000_000_000
 _NAMED: Final = frozenset({How.ROBOTS, How.LINK, How.INDEX})
-"""A person's own are not counted, and the usual addresses are few."""
+"""Ways of finding that count: not by hand, and not the few usual addresses."""
 
 
 @dataclass(slots=True)
@@ -42,9 +41,9 @@ class _Site:
     new: int = 0
     """New links that its sitemaps have brought."""
     unread: set[bytes] = field(default_factory=set)
-    """Sitemaps that have been asked for and have not come, and a source that is asked for again."""
+    """Sitemaps in flight, and sources that are fetched again."""
     sources: tuple[dict[bytes, SitemapRecord], ...] = field(default_factory=lambda: ({}, {}, {}))
-    """What names more than there was room for, by how deep it is nested."""
+    """Sources that name more than there was room for, by depth of nesting."""
 
     @property
     def owed(self) -> int:
@@ -70,10 +69,10 @@ class FirstVisits:
         self._gains: Counter[str] = Counter()
         """By what names them: new links that sitemaps have brought, without one for each of them."""
         self.left = 0
-        """Sitemaps that are named, and were not asked for."""
+        """Sitemaps that were left out."""
 
     def note(self, key: bytes, record: SitemapRecord) -> None:
-        """A record is new, or has changed."""
+        """Note a new or changed record."""
         counts = record.kind == Kind.SITEMAP and record.how in _NAMED
         noted = self._noted.get(key)
         if noted is None:
@@ -98,17 +97,17 @@ class FirstVisits:
             site.sources[noted.nesting].pop(key, None)
 
     def passed_on(self, key: bytes) -> None:
-        """Another worker reads the sitemap: nobody here waits for it."""
+        """Note that another worker reads the sitemap."""
         self._sites[self._noted[key].site].unread.discard(key)
 
     def resumed(self, key: bytes, record: SitemapRecord) -> None:
-        """A source is asked for again: others wait for what it names."""
+        """Note that a source is fetched again."""
         self._sites[record.site].unread.add(key)
 
     def room(self, name: str, now: float, source: SitemapRecord | None = None) -> int:
-        """How many more sitemaps of the site `name` may be asked for that `source` names; 0 for none.
+        """How many more sitemaps of the site `name`, named by `source`, may be fetched.
 
-        What is not paid for goes to the sources that are nested the least.
+        Unpaid ones go to the least nested sources.
         """
         site = self._sites[name]
         free = max(FREE - len(site.named), self._budget - _since(site, now))
@@ -118,7 +117,7 @@ class FirstVisits:
         return max(-site.owed, free)
 
     def room_from(self, name: str, now: float) -> float:
-        """When the budget, if it is spent, has room for a lot again; `NEVER` if it is not, or if there is none."""
+        """When a spent budget has room for a lot again; `NEVER` if it is not spent, or zero."""
         named = self._sites[name].named
         if not 0 < self._budget <= len(named):
             return NEVER
@@ -126,12 +125,12 @@ class FirstVisits:
         return at if at > now else NEVER
 
     def owes(self, name: str) -> bool:
-        """Whether so many sitemaps of the site have brought nothing that others come after its pages."""
+        """Whether the site's sitemaps have brought so little that further ones come after its pages."""
         return self._sites[name].owed >= FREE
 
     def resumable(self, name: str, now: float) -> list[bytes]:
-        """The sources for which there is room now: first those whose sitemaps have paid for themselves, then those
-        that are nested the least.
+        """Sources for which there is room now: first those whose sitemaps have paid for themselves, then the
+        least nested.
         """
         site = self._sites[name]
         is_time = not site.unread or site.new >= 2 * len(site.named)  # so the same source comes seldom

@@ -26,19 +26,19 @@ from sitecrawl.sitemap.entry import Form, ParseReport
 from sitecrawl.urls.url import Url, parse
 
 MAX_NAMED: Final = 10_000
-"""Sitemaps of one robots.txt, or of one front page, that are looked at."""
+"""Most sitemaps taken from one robots.txt or front page."""
 GUESSES: Final = 12
-"""Usual addresses that a host is asked for in 24 hours where a sitemap has been found."""
+"""Usual addresses tried in 24 hours on a host with a known sitemap."""
 _MIN_LINKS: Final = 5
-"""Links that an HTML page has if it is a site map, on a host that has a page at every address."""
+"""Least links of an HTML site map, on a host that answers every address with a page."""
 _NEAR: Final = 8
 """Bits of 64 in which the SimHashes of two pages that say an address is missing differ at most: such a page is short,
 so a word that changes, as the address does, turns about eight bits. Texts that have nothing in common differ in 20.
 """
 _NO_PAGES: Final = (".atom", ".gz", ".json", ".rss", ".txt", ".xml")
-"""What a page's address does not end in: a page that is there says that nothing is."""
+"""Endings of addresses at which a page of HTML means that nothing is there."""
 _WORDS_AROUND: Final = 2
-"""How much longer than the words themselves, in words' lengths, a link's text may be that names a site map."""
+"""Longest text of a link that names a site map, as a multiple of the words' length."""
 _MAX_ELEMENTS: Final = 20_000
 
 _LINE = expression(r"\s*+site-?map\s*+:\s*+(\S++)", re.IGNORECASE)
@@ -60,7 +60,7 @@ class How(Enum):
     LINK = "link"
     """A front page links to it."""
     USUAL = "usual"
-    """It is where sitemaps often are."""
+    """It is at a usual address."""
     INDEX = "index"
     """Another sitemap names it."""
     HAND = "hand"
@@ -68,9 +68,9 @@ class How(Enum):
 
 
 def in_robots(body: bytes, url: str) -> list[Url]:
-    """What the `Sitemap:` lines of the robots.txt at `url` name, each once.
+    """Addresses in the `Sitemap:` lines of the robots.txt at `url`, each once.
 
-    Relative addresses count, and lines that are nothing but the address of a sitemap.
+    Relative addresses count, and lines that are only the address of a sitemap.
     """
     text = charset.without_bom(body).decode(charset.of_body(body, None, prescan=False, default="utf-8"), "replace")
     found: dict[str, Url] = {}
@@ -84,7 +84,7 @@ def in_robots(body: bytes, url: str) -> list[Url]:
 
 
 def on_page(body: bytes, page: PageItem) -> list[Url]:
-    """What `page`, whose whole body is `body`, links to as a site map or a feed of its site, each once."""
+    """Site maps and feeds that `page` (with the full `body`) links to, each once."""
     found: dict[str, Url] = {}
     for element in elements(html_of(body, page.content_type, page.charset), _MAX_ELEMENTS).found:
         href = element.attributes.get("href")
@@ -116,14 +116,14 @@ def usual(site: Url) -> Iterator[Url]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host said, as far as it tells a sitemap from a soft 404."""
+    """An answer, reduced to what distinguishes a sitemap from a soft 404."""
 
     url: str
     """Where the answer came from, after redirects."""
     status: int
     title: str = ""
     text_hash: int = 0
-    """SimHash of a page's readable text; 0 for what is no page."""
+    """SimHash of a page's readable text; 0 for anything else."""
 
     @classmethod
     def of(cls, url: str, status: int, body: bytes, page: PageItem) -> Answer:

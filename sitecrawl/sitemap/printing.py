@@ -1,4 +1,4 @@
-"""What people and programs are told of a sitemap."""
+"""Facts about a sitemap for people and programs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched", "listed"})
 
 
 def show(record: SitemapRecord, out: TextIO) -> None:
-    """All that is known of one sitemap, a fact a line."""
+    """Print all facts about a sitemap, one a line."""
     out.writelines(
         f"{name.replace('_', ' '):<14} {one_line(_words(value))}\n" for name, value in facts(record).items()
     )
 
 
 def facts(record: SitemapRecord) -> dict[str, Any]:
-    """What a person may want to know, by name; times as ISO 8601, None for never."""
+    """Facts by name; times as ISO 8601, None for never."""
     found = {f.name: _plain(f.name, getattr(record, f.name)) for f in fields(record) if f.name not in _HIDDEN}
     return found | {
         "success_rate": round(record.success_rate, 3),
@@ -63,7 +63,7 @@ def _words(value: Any) -> str:
 
 
 def ordered(records: Iterable[SitemapRecord]) -> Iterator[SitemapRecord]:
-    """Those that bring the most good new links first."""
+    """Records with the most good new links first."""
     return iter(sorted(records, key=lambda record: (-schedule.rate(record), record.url)))
 
 

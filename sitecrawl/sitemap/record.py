@@ -1,4 +1,4 @@
-"""What is remembered of a sitemap, and its bytes on disk (docs/formats/database.md)."""
+"""A sitemap's record, and its form on disk (docs/formats/database.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_NEWS: Final = 20
 
 
 class Kind(IntEnum):
-    """What is looked for at an address."""
+    """What is expected at an address."""
 
     SITEMAP = 0
     """Pages, and other sitemaps."""
@@ -28,7 +28,7 @@ class Kind(IntEnum):
     FRONT = 2
     """Links that are called a site map."""
     MISSING = 3
-    """Nothing: what the host says of an address that cannot exist."""
+    """Nothing: how the host answers an address that cannot exist."""
 
 
 class SitemapState(IntEnum):
@@ -61,11 +61,11 @@ class SitemapRecord:
     problems: Problem = Problem.NONE
     visits: int = 0
     successes: int = 0
-    """Of the visits, those that brought a sitemap or the word that it has not changed."""
+    """Visits that brought a sitemap, or a 304."""
     unchanged: int = 0
     """Of these, those that found it unchanged."""
     failures: int = 0
-    """In a row, of late."""
+    """Failures in a row."""
     visited: float = 0.0
     """The last visit's end; 0 before any."""
     latency: float = 0.0
@@ -78,9 +78,9 @@ class SitemapRecord:
     lastmod: float = 0.0
     """When it last changed, as its index says; 0 if that does not."""
     entries: int = 0
-    """At the last visit that brought it, like the three that follow."""
+    """Entries at the last successful visit, like the next three fields."""
     alien: int = 0
-    """Entries for which it may not speak."""
+    """Entries that it has no authority for."""
     skipped: int = 0
     """Entries that are no URL."""
     newest: float = 0.0
@@ -88,20 +88,20 @@ class SitemapRecord:
     new: int = 0
     """Links that were new, over all visits."""
     news: list[tuple[float, int]] = field(default_factory=list)
-    """Of the last visits, when each was, and how many new links it brought."""
+    """Time and number of new links of each of the last visits."""
     judged: int = 0
     """Pages fetched that were first seen in it."""
     good: int = 0
-    """Of these, those worth having."""
+    """Good ones among these."""
     right: float = 0.0
     """How often its dates and frequencies proved true; what is old counts less."""
     wrong: float = 0.0
     gain: float = 0.0
     """New links of the visits after the first; what is old counts less."""
     watched: float = 0.0
-    """Seconds over which they came."""
+    """Seconds over which these came."""
     claimed: float = 0.0
-    """New links a second, as its own dates and frequencies have it."""
+    """New links a second by its own dates and frequencies."""
     next_visit: float = NEVER
     status: int = 0
     """The last answer's; 0 before any, and where none came."""
@@ -118,26 +118,26 @@ class SitemapRecord:
     listed: bytes = b""
     """Where many workers share a crawl: four bytes for each of the first links of the last visit that brought it."""
     left: int = 0
-    """Sitemaps that it names, and that were not asked for: the budget of the site had no room."""
+    """Sitemaps that it names, left out for want of budget."""
 
     @property
     def site(self) -> str:
-        """Whose budget it is asked for on: that of the first host that vouches for it, or else its own."""
+        """Site whose budget pays for it: that of the first voucher, or its own."""
         return site_of(self.vouchers[0] if self.vouchers else self.host)
 
     @property
     def is_guess(self) -> bool:
-        """Whether nobody names it, and it has not turned out to be a sitemap."""
+        """Whether it is a guessed address at which no sitemap was found."""
         return self.kind == Kind.MISSING or (self.how == How.USUAL and self.state != SitemapState.VALID)
 
     @property
     def spam_share(self) -> float:
-        """The share of its entries for which it may not speak."""
+        """Share of its entries without authority."""
         return self.alien / (self.entries + self.alien) if self.alien else 0.0
 
     @property
     def good_share(self) -> float:
-        """The share of its pages that are worth having; of a sitemap without fetched pages the best is hoped."""
+        """Share of good pages; 1 if none was fetched."""
         return (self.good + 1) / (self.judged + 1)
 
     @property

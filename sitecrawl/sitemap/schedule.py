@@ -29,17 +29,17 @@ from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, Sitem
 DAY: Final = 86_400.0
 
 _FADING: Final = 0.85
-"""What a visit counts when the next one is done: the last six or seven make the estimate."""
+"""Weight of a visit after each further one: the last six or seven make the estimate."""
 _TRUST_SECONDS: Final = DAY
-"""How long a sitemap would have to be watched for its news to count as much as its word."""
+"""Seconds of watching that count as much as a sitemap's own claims."""
 _PRIOR_LINKS: Final = 0.25
-"""New links that are always taken to have come besides: what has been silent for long may wake up."""
+"""New links assumed in addition, because a silent sitemap may wake up."""
 _LEAST_COST: Final = 0.2
-"""Of a visit that finds nothing changed, in requests."""
+"""Cost of an unchanged visit, in requests."""
 _ENOUGH_TO_TELL: Final = 3.0
-"""New links that a sitemap's word must predict for a visit to prove it right or wrong."""
+"""New links that a claim must predict before a visit can test it."""
 _ROUGHLY: Final = 4.0
-"""By what factor a prediction that counts as right may be off."""
+"""Factor by which a correct prediction may be off."""
 _RECENT: Final = 30 * DAY
 _PERIODS: Final = {
     "always": 3600.0,
@@ -52,7 +52,7 @@ _PERIODS: Final = {
 _HOPELESS: Final = 5
 """Visits after which a sitemap that has listed nothing but spam is given up."""
 BELIEVED: Final = 0.5
-"""The trust from which on a sitemap's word counts."""
+"""Least trust at which claims count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,18 @@ def rate(record: SitemapRecord) -> float:
 
 
 def trust(record: SitemapRecord) -> float:
-    """From 0 to 1: the share of the sitemap's predictions that came true, one more taken for granted."""
+    """Share of the sitemap's predictions that came true, 0 to 1, one more assumed true."""
     return (record.right + 1) / (record.right + record.wrong + 1)
 
 
 def cost(record: SitemapRecord) -> float:
-    """Requests that a visit is worth: those that find nothing changed cost little."""
+    """Cost of a visit in requests: unchanged ones cost little."""
     changed = 1 - record.unchanged / record.successes if record.successes else 1.0
     return max(_LEAST_COST, changed)
 
 
 def weight(record: SitemapRecord) -> float:
-    """What the sitemap asks of its site's budget, in visits; 0 if it is not visited again."""
+    """Share of its site's budget, in visits; 0 if it is not visited again."""
     return sqrt(rate(record) / cost(record)) if is_watched(record) else 0.0
 
 
@@ -104,7 +104,7 @@ def is_watched(record: SitemapRecord) -> bool:
 
 
 def _may_come_back(record: SitemapRecord) -> bool:
-    """Whether someone names it, and its host could not say what is there."""
+    """Whether it is named, and its host could not answer."""
     unanswered = record.status in {0, 429} or record.status >= 500
     return record.state == SitemapState.INVALID and record.how != How.USUAL and unanswered
 
@@ -120,12 +120,12 @@ def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) ->
 
 
 def is_recent(date: float, now: float) -> bool:
-    """Whether an entry of `date` tells how often new ones come."""
+    """Whether an entry of `date` is recent enough to tell the rate of new ones."""
     return now - _RECENT < date <= now
 
 
 def claim(recent: int, frequencies: Counter[str]) -> float:
-    """New links a second by a sitemap's own word: how many entries are recent, or else their usual `changefreq`."""
+    """Claimed new links a second: by the number of recent entries, or else their usual `changefreq`."""
     if recent:
         return recent / _RECENT
     named = [frequency for frequency, _ in frequencies.most_common(1)]
@@ -134,7 +134,7 @@ def claim(recent: int, frequencies: Counter[str]) -> float:
 
 
 def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float, options: ScheduleOptions) -> None:
-    """The index that `record` is part of says when it last changed: now is the time, or there is none for long."""
+    """Apply the index's `lastmod` for `record`: visit it now, or not for long."""
     record.lastmod = lastmod
     if trust(index) < BELIEVED or not record.visited or not is_watched(record):
         return
@@ -180,13 +180,13 @@ def _spend(record: SitemapRecord, now: float, seconds: float) -> None:
 
 
 def _test(record: SitemapRecord, new: int, since: float) -> None:
-    """Did as many come as the sitemap's own word had it?"""
+    """Test the claim against the new links that came."""
     predicted = record.claimed * since
     if predicted >= _ENOUGH_TO_TELL:
         learn(record, came_true=predicted / _ROUGHLY <= new)
 
 
 def learn(record: SitemapRecord, *, came_true: bool) -> None:
-    """One thing that the sitemap says has been looked at."""
+    """Record whether one claim of the sitemap was right."""
     record.right = record.right * _FADING + came_true
     record.wrong = record.wrong * _FADING + (not came_true)

@@ -37,9 +37,9 @@ class SitemapStore(Participant):
         self._weights: dict[bytes, float] = {}
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._visits: list[tuple[float, bytes]] = []
-        """A heap; what does not agree with its record is stale."""
+        """Heap of visits; entries that differ from their records are stale."""
         self._planned: dict[bytes, float] = {}
-        """The next visits as they were last put."""
+        """Next visits by key, as last planned."""
         self.reload()
 
     def reload(self) -> None:
@@ -70,11 +70,11 @@ class SitemapStore(Participant):
         return [self._records[key] for key in self._hosts.get(host, ())]
 
     def speaking_for(self, host: str) -> list[SitemapRecord]:
-        """Those of `host`, and those elsewhere that it vouches for."""
+        """Sitemaps of `host`, and others that it vouches for."""
         return [self._records[key] for key in self._hosts.get(host, set()) | self._vouched.get(host, set())]
 
     def put(self, key: bytes, record: SitemapRecord) -> None:
-        """Keep `record`; a stored one of that key has been changed."""
+        """Store a new or changed `record`."""
         self._index(key, record)
         self._changed.add(key)
 
@@ -115,7 +115,7 @@ class SitemapStore(Participant):
         return None
 
     def due(self, now: float) -> Iterator[bytes]:
-        """Take the sitemaps that are to be visited at `now`, the longest overdue first."""
+        """Take the sitemaps due at `now`, the longest overdue first."""
         while (at := self.next_time()) is not None and at <= now:
             _, key = heapq.heappop(self._visits)
             record = self._records[key]

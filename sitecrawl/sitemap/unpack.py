@@ -1,4 +1,4 @@
-"""Taking gzip off a stream, whatever name or header it came with."""
+"""Unpack a gzip stream, recognised by content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sitecrawl.sitemap.entry import ParseReport, Problem
 _MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = zlib.MAX_WBITS | 16
 _PIECE: Final = 64 << 10
-"""Bytes that are unpacked at a time: a bomb comes in pieces of this size, and the reader stops when it has enough."""
+"""Bytes unpacked at a time, so that the reader of a bomb can stop early."""
 
 
 def unpacked(chunks: Iterable[bytes], report: ParseReport, max_bytes: int) -> Iterator[bytes]:
@@ -59,12 +59,12 @@ def _members(stream: Iterable[bytes], report: ParseReport) -> Iterator[bytes]:
 
 
 class _Members:
-    """One after the other."""
+    """Unpacks gzip members one after the other."""
 
     def __init__(self) -> None:
         self.count = 0
         self.has_ended = False
-        """Whether what comes is no member, or one too many."""
+        """Whether further data are no member, or one too many."""
         self._member: zlib._Decompress | None = None
 
     @property
@@ -87,7 +87,7 @@ class _Members:
         yield b""
 
     def _begin(self, data: bytes) -> bytes:
-        """What is left of `data` for the next member."""
+        """Begin a member; return the rest of `data`."""
         data = data.lstrip(b"\0") if self.count else data  # RFC 1952, 2.2: padding may follow
         self.count += data.startswith(_MAGIC[:1])
         self.has_ended = bool(data) and (not data.startswith(_MAGIC[:1]) or self.count > MAX_MEMBERS)

@@ -1,1 +1,1 @@
-"""URLs: parsed and canonical, fingerprinted, sorted into shapes, and how those of traps look."""
+"""URLs: parsing, canonical form, fingerprints, shapes, and signs of traps."""

@@ -39,7 +39,7 @@ from cityhash import CityHash64
 from sitecrawl.urls.url import site_of, top_level_of
 
 HASH_NAME: Final = "cityhash64+blake2b64-2"
-"""Stored with whatever on disk is keyed by fingerprints; another name is another format."""
+"""Name of the function, stored with files keyed by fingerprints; another name is another format."""
 SIZE: Final = 16
 HOST_SIZE: Final = 8
 REGION_SIZE: Final = 2
@@ -47,7 +47,7 @@ KEY_SIZE: Final = 16
 
 BY_SITE: Final = "site"
 SPLITS: Final[Mapping[str, Callable[[str], str]]] = {BY_SITE: site_of, "tld": top_level_of}
-"""Of which part of a host's name its region is made. A site lies within one region."""
+"""Parts of a host's name that its region may be made of. A site lies within one region."""
 
 _NO_BODY_METHOD = "GET"
 
@@ -83,9 +83,9 @@ class Fingerprinter:
         return self._digest(b"\n".join((method.encode(), canonical.encode(), body)), canonical)
 
     def opaque(self, data: bytes, region: bytes = b"") -> bytes:
-        """The fingerprint of another fingerprinter's value; equal to that of no URL and no request.
+        """The fingerprint of another fingerprinter's value; never equal to that of a URL or request.
 
-        Without a `region` it has none: to another fingerprinter URLs of two sites may be the same.
+        Without `region` by default: to another fingerprinter URLs of two sites may be the same.
         """
         data = b"\n" + data
         city: int = CityHash64(data)

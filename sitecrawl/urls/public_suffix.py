@@ -23,7 +23,7 @@ _RULE: Final = expression(r"^(?!//)\S+", re.MULTILINE)
 
 @cache
 def rules() -> frozenset[str]:
-    """All of the list, its private part, too. Names are in Unicode; exceptions begin with `!`."""
+    """The list's rules, private part included. Names are in Unicode; exceptions begin with `!`."""
     spec = find_spec("tldextract")
     assert spec is not None
     assert spec.origin is not None
@@ -32,16 +32,14 @@ def rules() -> frozenset[str]:
 
 
 def registrable_domain(name: str) -> str:
-    """The public suffix that `name` ends in, and the label before it; empty where one of them is missing. A last dot
-    is left out.
-    """
+    """The public suffix of `name` and the label before it; empty without them. A final dot is ignored."""
     labels = name.rstrip(".").split(".")
     at = _suffix_at([_in_unicode(label) for label in labels])
     return ".".join(labels[at - 1 :]) if 0 < at < len(labels) and labels[at - 1] else ""
 
 
 def _suffix_at(labels: list[str]) -> int:
-    """Where the longest suffix begins; behind the last label where there is none."""
+    """Index of the first label of the longest suffix; the number of labels without one."""
     known = rules()
     for at in range(len(labels)):
         parent = ".".join(labels[at + 1 :])

@@ -29,11 +29,11 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.urls.url import target_of
 
 MAX_SEGMENTS: Final = 4
-"""Segments that are counted; a deeper path has the shape of one of so many."""
+"""Most segments counted; deeper paths have the shape of a path with this many."""
 MAX_KEYS: Final = 6
-"""Query keys that are told apart, in their alphabetical order."""
+"""Most query keys distinguished, in alphabetical order."""
 MAX_ENDING: Final = 5
-"""Characters of a file's ending; what stands behind a dot and is longer is part of a name."""
+"""Most characters of a file's ending; what stands behind a dot and is longer is part of a name."""
 _MAX_TOKEN = 40
 
 _DIGIT = expression(r"[0-9]")
@@ -94,7 +94,7 @@ def _tail(segment: str, *, has_keys: bool) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _kind(token: str) -> str:
-    """The token with all that is a number replaced: `cat-17` is `cat-#`, `r3fa9` and `2004` are `#`."""
+    """The token with numbers replaced: `cat-17` is `cat-#`, `r3fa9` and `2004` are `#`."""
     if _DIGIT.search(token) is None:
         return token[:_MAX_TOKEN]
     parts = ["#" if _DIGIT.search(part) else part for part in _SEPARATOR.split(token)]

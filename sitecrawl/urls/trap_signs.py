@@ -1,8 +1,8 @@
-"""How bot traps look, before anything of them has been fetched.
+"""Signs of bot traps in URLs, before anything is fetched.
 
-Each look is evidence against the section of a URL, never a filter: sites exist whose good pages look like this. The
-looks are those that Heritrix (`PathologicalPathDecideRule`, `TooManyPathSegmentsDecideRule`) and StormCrawler
-(`BasicURLFilter`) drop URLs for, and calendars.
+Each sign is evidence against the section of a URL, never a filter, because there are good pages with such URLs. The
+signs are those for which Heritrix (`PathologicalPathDecideRule`, `TooManyPathSegmentsDecideRule`) and StormCrawler
+(`BasicURLFilter`) drop URLs, and calendars.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ MAX_SEGMENTS: Final = 20
 MAX_KEYS: Final = 10
 MAX_LENGTH: Final = 1024
 MAX_REPEATS: Final = 2
-"""How often a path segment may stand in a path, or a group of them follow itself."""
+"""Most repetitions of a path segment in a path, or of a group of them in a row."""
 YEARS: Final = (1970, 3)
-"""No calendar before the first is looked up, nor one more years ahead than the second."""
+"""First plausible year of a calendar, and how many years ahead the last one is."""
 
 
 class TrapSign(Enum):
@@ -40,7 +40,7 @@ _YEAR_KEY = expression(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", r
 
 
 def trap_signs(url: str, year: int) -> list[TrapSign]:
-    """What makes `url` look like a trap's; `year` is the present one."""
+    """Signs of a trap in `url`; `year`: the current one."""
     target = target_of(url)
     path, _, query = target.partition("?")
     found = _path_looks(path)

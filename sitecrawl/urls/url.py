@@ -48,22 +48,22 @@ Schemes = tuple[str, ...]
 WEB: Final[Schemes] = ("http", "https")
 FTP: Final[Schemes] = ("ftp",)
 CRAWLED: Final[Schemes] = (*WEB, *FTP)
-"""What can be fetched; FTP has to be switched on (docs/ftp.md)."""
+"""Schemes that can be fetched; FTP has to be switched on (docs/ftp.md)."""
 BEGINNINGS: Final = {schemes: tuple(f"{scheme}://" for scheme in schemes) for schemes in (WEB, FTP, CRAWLED)}
-"""With what URLs of these begin."""
+"""Beginnings of URLs of these schemes."""
 
 _SHOWN_LENGTH = 100
 _REMEMBERED_LENGTH: Final = 500
-"""Characters of a URL whose parse is remembered."""
+"""Most characters of a URL whose parse is cached."""
 _COMMAND_BREAK = re.compile(r"%0[0AD]", re.IGNORECASE).search
-"""What in the path of an FTP URL would end the command that it is sent in (RFC 959, section 5.3.1)."""
+"""Characters in the path of an FTP URL that would end the command it is sent in (RFC 959, section 5.3.1)."""
 
 
 class Url(NamedTuple):
     """An absolute http(s) or ftp URL in WHATWG serialisation, without fragment and credentials."""
 
     href: str
-    """What is fetched. ASCII."""
+    """The URL to fetch, in ASCII."""
     host: str
     """Host name and, where it is not the scheme's own, port: the key of politeness and frontier."""
 
@@ -73,7 +73,7 @@ class Url(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port (RFC 6454), without a slash behind them."""
+        """Scheme, host and port (RFC 6454), without a final slash."""
         return self.href[: path_start(self.href)]
 
     @property
@@ -83,7 +83,7 @@ class Url(NamedTuple):
 
     @property
     def query(self) -> str:
-        """What follows the first question mark; empty also where there is none."""
+        """Part after the first question mark; empty without one."""
         return self.target.partition("?")[2]
 
     @property
@@ -93,7 +93,7 @@ class Url(NamedTuple):
 
 
 def path_start(href: str) -> int:
-    """Where in a `Url.href` the path begins."""
+    """Start of the path in a `Url.href`."""
     return href.index("/", href.index("/") + 2)
 
 
@@ -123,12 +123,12 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
 
 @lru_cache(maxsize=1 << 10)
 def _absolute(url: str) -> Url:
-    """A page's URL is parsed by all who look at it on its way: the frontier, robots.txt, the client, the store."""
+    """Parse an absolute URL, cached: frontier, robots.txt, client and store all parse a page's URL."""
     return _stripped(ada_url.normalize_url(url))
 
 
 def _stripped(href: str) -> Url:
-    """What of a URL is kept; of another scheme's, which nobody keeps, as it is."""
+    """The URL without fragment and credentials; unchanged for other schemes, which are not kept."""
     if not href.startswith(BEGINNINGS[CRAWLED]):
         return Url(href, "")
     href = href.partition("#")[0]
@@ -154,7 +154,7 @@ def target_of(url: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """`text`, a URL perhaps, in a length that fits a log line, and without a password."""
+    """`text`, perhaps a URL, shortened for a log line and without a password."""
     text = masked_url(text)
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
 
@@ -165,14 +165,14 @@ _ESCAPE_OR_ILLEGAL = expression(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, 2.3
 _SESSION_VALUE = re.compile(r"[0-9A-Fa-f]{16,128}").fullmatch
 _TRANSFER_TYPE = expression(r";type=[ai]$", re.IGNORECASE)
-"""Of an FTP URL, whether a file is to be sent as text (RFC 1738, section 3.2.2): it is always fetched as it is."""
+"""Transfer type of an FTP URL (RFC 1738, section 3.2.2); ignored, because files are fetched as they are."""
 
 
 @cache
 def _normal_escape(text: str) -> str:
-    """An escape, or a character that RFC 3986 allows nowhere in path or query, in its one normal form.
+    """The normal form of an escape, or of a character not allowed in path or query by RFC 3986.
 
-    A percent sign that begins no escape stays one: servers know it from `%25`, or refuse it.
+    A percent sign that begins no escape stays, because servers distinguish it from `%25`, or refuse it.
     """
     if len(text) == 1:
         return text if text == "%" else f"%{ord(text):02X}"
@@ -210,7 +210,7 @@ class Canonicalizer:
         return self.canonical_href(url.href)
 
     def canonical_href(self, href: str) -> str:
-        """The same of a `Url.href`."""
+        """The identity of a `Url.href`."""
         if _HAS_WORK(href) is None:
             return href
         start = path_start(href)
@@ -264,16 +264,16 @@ def site_of(host: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def zone_of(name: str) -> str:
-    """The domain that has been registered, and with it name servers: a site; below a top-level domain that the list
-    does not have (`.test`, an intranet's), the last two labels.
+    """The registered domain, which has name servers of its own: a site; below a top-level domain that is not in
+    the list (`.test`, an intranet's), the last two labels.
     """
     site = site_of(name)
     return site if registrable_domain(site) else ".".join(site.split(".")[-2:])
 
 
 def is_public_name(host: str) -> bool:
-    """Whether anybody could register `host`, with or without port, or its domain: then whoever has it says where it
-    leads. `localhost`, single labels, `.internal`, `.test` and `home.arpa` (RFC 8375) are nobody's on the internet.
+    """Whether anybody could register `host` (with or without port) or its domain, and so choose where it leads.
+    `localhost`, single labels, `.internal`, `.test` and `home.arpa` (RFC 8375) cannot be registered.
     """
     name = host.rpartition(":")[0] if host[-1:].isdigit() and ":" in host else host
     has_suffix = bool(registrable_domain(f"any.{name}"))  # some suffixes are hosts themselves
@@ -281,23 +281,23 @@ def is_public_name(host: str) -> bool:
 
 
 def top_level_of(host: str) -> str:
-    """The top-level domain that the site of `host` is in; the site itself where it is no registrable domain."""
+    """The top-level domain of the site of `host`; the site itself if it is no registrable domain."""
     site = site_of(host)
     return site.rpartition(".")[2] if registrable_domain(site) else site
 
 
 _SCHEME = expression(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BEGINNING = expression(r"([A-Za-z]+):[/\\]{2}")
-"""Of the URLs that we fetch, in which a backslash is a slash (URL, section 4.4)."""
+"""Beginning of a URL, in which a backslash is a slash (URL, section 4.4)."""
 _HOST_AND_PORT = expression(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
 _BARE_HOST = expression(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
 
 
 def guess_url(text: str, *, schemes: Schemes = WEB) -> Url:
-    """The URL that someone means who types `text` as a seed.
+    """The URL meant by `text`, typed as a seed.
 
-    A missing scheme is http: a server that wants https says so with a redirect, the other way round it does not.
-    Raises `InvalidUrl`, with what to write instead.
+    Without a scheme it is http: a server that wants https redirects, and not the other way round. Raises
+    `InvalidUrl` with advice.
     """
     text = text.strip()
     if not text:

@@ -33,19 +33,19 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
         (
             Left(waiting=1200, held=GROWS),
             "held_back",
-            ("ended with all but 1,200 known URLs fetched: 1,200 held back in 3 sets that grow without end "
+            ("ended with 1,200 known URLs not fetched: 1,200 held back in 3 sets that grow without end "
             "(scrapy frontier --demoted lists them)"),
         ),
         (
             Left(waiting=1, held=ONE),
             "held_back",
-            ("ended with all but 1 known URL fetched: 1 held back in 1 set that grows without end "
+            ("ended with 1 known URL not fetched: 1 held back in 1 set that grows without end "
             "(scrapy frontier --demoted lists it)"),
         ),
         (
             Left(waiting=1321, held=ALL, joined=7, silent=20, silent_hosts=2, failed=5),
             "held_back",
-            ("ended with all but 1,319 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
+            ("ended with 1,319 known URLs not fetched: 1,200 held back in 3 sets that grow without end, "
             "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets, "
             "60 held back in 1 set that grows with nothing new to say (scrapy frontier --demoted lists them), "
             "20 of 2 hosts that ceased to answer, 5 failed "
@@ -54,18 +54,18 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
         (
             Left(waiting=20, silent=20, silent_hosts=1),
             "hosts_silent",
-            "ended with all but 20 known URLs fetched: 20 of 1 host that ceased to answer",
+            "ended with 20 known URLs not fetched: 20 of 1 host that ceased to answer",
         ),
         (
             Left(waiting=75, held=SOMEWHERE, silent=5),
             "held_back",
-            ("ended with all but 75 known URLs fetched: 70 held back as traps "
+            ("ended with 75 known URLs not fetched: 70 held back as traps "
             "(scrapy frontier --demoted lists them), 5 of hosts that ceased to answer"),
         ),
         (
             Left(failed=5),
             "finished",
-            "ended with all but 5 known URLs fetched: 5 failed",
+            "ended with 5 known URLs not fetched: 5 failed",
         ),
         (
             Left(waiting=352, full=True, held=GROWS),

@@ -55,7 +55,7 @@ def test_a_host_that_is_down_for_good(tmp_path: Path) -> None:
     with LocalWeb(shop) as web:
         done = crawl(web.root, tmp_path / "job", **QUICK)
         assert (
-            f"ended with all but {PAGES - 9} known URLs fetched: {PAGES - 9} of 1 host that ceased to answer."
+            f"ended with {PAGES - 9} known URLs not fetched: {PAGES - 9} of 1 host that ceased to answer."
             in done.stderr
         )
         states = list(states_of(tmp_path / "job").values())

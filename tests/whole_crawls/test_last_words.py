@@ -38,7 +38,7 @@ def test_a_maze(tmp_path: Path) -> None:
     stats = stats_of(done.stderr)
     left = f"{stats['frontier/held']:,}"
     assert first_line(done) == (
-        f"The crawl ended with all but {left} known URLs fetched: {left} held back in 1 set that grows without end "
+        f"The crawl ended with {left} known URLs not fetched: {left} held back in 1 set that grows without end "
         "(scrapy frontier --demoted lists it)."
     )
     assert "finished" not in done.stderr
@@ -108,7 +108,7 @@ def test_a_host_that_never_answers(tmp_path: Path) -> None:
     assert reason_of(done) == "finished"
     where = gone.removeprefix("http://")
     assert first_line(done) == f"The crawl fetched no page: connection refused ({where})."
-    assert "\nIt ended with all but 2 known URLs fetched: 2 failed.\n" in done.stderr
+    assert "\nIt ended with 2 known URLs not fetched: 2 failed.\n" in done.stderr
 
 
 def test_no_page(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def section(case: Case) -> Evidence | None:
         "worth": round(one.worth, 4),
         "share": _share(case, one),
     }
-    text = f"{one.shape} of {case.host.name}: {one.known:,} URLs known, {one.fetched:,} fetched, {one.good:,} good, "
+    text = f"{one.shape} of {case.host.name}: {one.known:,} URLs known, {one.fetched:,} fetches, {one.good:,} good, "
     text += f"{one.queued:,} waiting"
     if facts["share"] is not None:
         text += f"; it has {facts['share']:.0%} of its host's turns"
@@ -335,7 +335,7 @@ def shape(case: Case) -> Evidence | None:
     one = next((found for found in case.host.sections.values() if found.shape == name), None)
     if one is None:
         return None
-    text = f"it would be one of {name}: {one.known:,} URLs known, {one.fetched:,} fetched, {one.good:,} good"
+    text = f"it would be one of {name}: {one.known:,} URLs known, {one.fetched:,} fetches, {one.good:,} good"
     return Evidence("section", text, {"shape": name, "known": one.known, "fetched": one.fetched, "good": one.good})
 
 

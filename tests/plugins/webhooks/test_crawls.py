@@ -71,7 +71,7 @@ def test_start_and_end(web: LocalWeb, receiver: Receiver, tmp_path: Path) -> Non
     assert (start["event"], start["crawl"], start["spider"], start["worker"]) == ("start", "job", "generic", None)
     assert (start["resumed"], start["previous"]) == (False, None)
     assert (end["event"], end["reason"], end["no_page"]) == ("end", "finished", False)
-    assert end["text"].startswith("The crawl job ended with all but 1 known URL fetched") or "finished" in end["text"]
+    assert end["text"].startswith("The crawl job ended with 1 known URL not fetched") or "finished" in end["text"]
     assert end["figures"]["statuses"] == {"200": 2, "404": 1}
     assert end["figures"]["errors"] == 1
     assert end["figures"]["crawl"]["fetched"] == 3
