@@ -1,11 +1,13 @@
 """A crawl by two workers on a machine that is busy with something else: is every page stored, and each fetched once?
 
-    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full failover
+    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none eighth kill stop limit cluster full failover
 
-Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers:
+Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers, once a
+part of the pages has been asked for:
 
     none      nothing
-    kill      now and then one is killed and started again (`--kills`)
+    eighth    nothing, but each may run for an eighth of the time only
+    kill      one after the other is killed and started again (`--kills` in all)
     stop      one is stopped for three leases' length
     limit     nothing, with `max_pages`
     cluster   nothing, on a Redis Cluster of three nodes
@@ -29,6 +31,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
@@ -36,15 +39,20 @@ sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 import forks  # noqa: E402
 from fleet import Worker, fleet, stored, told, web_of  # noqa: E402
 from redis_servers import Server, Watched, cluster, server, watched  # noqa: E402
+from syntheticweb import Web  # noqa: E402
 from waiting import until  # noqa: E402
 
-_LOOK = 0.1
+_KINDS = ("none", "eighth", "kill", "stop", "limit", "cluster", "full", "failover")
+_LOOK = 0.05
+_PERIOD = 0.1
+"""Seconds in which a worker with a part of a core runs once."""
 _TOLD = re.compile(r"'cluster/(lost_partitions|lost_pages)': (\d+)")
 
 
 @contextmanager
-def busy_loops(number: int) -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(number)]
+def busy_loops(number: int, nice: int) -> Iterator[None]:
+    command = ["nice", "-n", str(nice), sys.executable, "-I", "-S", "-c", "while True: pass"]
+    loops = [subprocess.Popen(command) for _ in range(number)]
     try:
         yield
     finally:
@@ -57,14 +65,47 @@ def _alive(workers: list[Worker]) -> list[Worker]:
     return [worker for worker in workers if worker.process.poll() is None]
 
 
-def _kill(workers: list[Worker], kills: int, seconds: float) -> None:
+def _until_asked(web: Web, pages: float, workers: list[Worker]) -> bool:
+    """Wait until the web was asked for so many pages. False if the crawl has ended before."""
+    while told(web, "/peek")["requests"] < pages:
+        if not _alive(workers):
+            return False
+        time.sleep(_LOOK)
+    return True
+
+
+@contextmanager
+def part_of_a_core(workers: list[Worker], part: float) -> Iterator[None]:
+    """Let each of `workers` run for `part` of the time, as a container's quota does."""
+    over = Event()
+
+    def hold() -> None:
+        while not over.wait(part * _PERIOD):
+            for worker in workers:
+                worker.send(signal.SIGSTOP)
+            over.wait((1 - part) * _PERIOD)
+            for worker in workers:
+                worker.send(signal.SIGCONT)
+
+    holder = Thread(target=hold)
+    holder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        holder.join()
+
+
+def _kill(workers: list[Worker], web: Web, kills: int, pages: int) -> int:
+    """Kill and start a worker `kills` times, evenly over the crawl. How many kills there were."""
     for number in range(kills):
-        time.sleep(seconds)
-        if not (alive := _alive(workers)):
-            return
+        if not _until_asked(web, pages * (number + 1) / (kills + 1), workers):
+            return number
+        alive = _alive(workers)
         worker = alive[number % len(alive)]
         worker.kill()
         worker.start()
+    return kills
 
 
 def _stop(workers: list[Worker], seconds: float) -> None:
@@ -75,7 +116,7 @@ def _stop(workers: list[Worker], seconds: float) -> None:
 
 def _fill(redis: Server, seconds: float) -> None:
     with redis.client() as client:
-        client.config_set("maxmemory", "1mb")
+        client.config_set("maxmemory", "1")
         time.sleep(seconds)
         client.config_set("maxmemory", "0")
 
@@ -101,13 +142,16 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="busy-")))
         folder = folder / f"{kind}-{time.time_ns()}"
         forks.prepare()
-        stack.enter_context(busy_loops(arguments.load))  # last: all else is ready
+        stack.enter_context(busy_loops(arguments.load, arguments.nice))  # last: all else is ready
         workers = stack.enter_context(fleet(folder, 2, web.url(0), redis.url, **settings))
         begun = time.monotonic()
+        faults = 0
         if kind == "kill":
-            _kill(workers, arguments.kills, arguments.lease)
-        elif kind in {"stop", "full", "failover"}:
-            time.sleep(arguments.lease)
+            faults = _kill(workers, web, arguments.kills, limit)
+        elif kind == "eighth":
+            stack.enter_context(part_of_a_core(workers, 1 / 8))
+        elif kind in {"stop", "full", "failover"} and _until_asked(web, limit / 4, workers):
+            faults = 1
             if kind == "stop":
                 _stop(workers, 3 * arguments.lease)
             elif isinstance(redis, Watched):
@@ -120,7 +164,8 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         pages, asked = stored(workers), told(web)
         lines = [found for worker in workers for found in _TOLD.findall(worker.log)]
         print(
-            f"{kind}, load {arguments.load}, lease {arguments.lease:g}: {len(pages)} of {limit} stored, "
+            f"{kind}, {faults} faults, load {arguments.load}, lease {arguments.lease:g}: "
+            f"{len(pages)} of {limit} stored, "
             f"{sum(n > 1 for n in pages.values())} twice; {asked['repeated']} fetched more than once, "
             f"one {asked['most']} times; {'ended after' if ended else 'NOT ENDED IN'} {seconds:.0f} s, "
             f"exit codes {[worker.process.poll() for worker in workers]}; told: "
@@ -133,8 +178,11 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="+", choices=("none", "kill", "stop", "limit", "cluster", "full", "failover"))
+    parser.add_argument(
+        "kinds", nargs="+", choices=("none", "eighth", "kill", "stop", "limit", "cluster", "full", "failover")
+    )
     parser.add_argument("--load", type=int, default=6, help="busy loops")
+    parser.add_argument("--nice", type=int, default=0, help="of the busy loops")
     parser.add_argument("--lease", type=float, default=5.0, help="seconds")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--pages", type=int, default=1200)
