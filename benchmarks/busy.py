@@ -1,12 +1,11 @@
 """A crawl by two workers on a machine that is busy with something else: is every page stored, and each fetched once?
 
-    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none eighth kill stop limit cluster full failover
+    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full failover
 
-Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers, once a
-part of the pages has been asked for:
+Busy loops run beside every crawl, so each process has a small part of a core; with `--part 0.125` each worker runs
+for an eighth of the time only, besides. What happens to the workers, once a part of the pages has been asked for:
 
     none      nothing
-    eighth    nothing, but each may run for an eighth of the time only
     kill      one after the other is killed and started again (`--kills` in all)
     stop      one is stopped for three leases' length
     limit     nothing, with `max_pages`
@@ -42,7 +41,7 @@ from redis_servers import Server, Watched, cluster, server, watched  # noqa: E40
 from syntheticweb import Web  # noqa: E402
 from waiting import until  # noqa: E402
 
-_KINDS = ("none", "eighth", "kill", "stop", "limit", "cluster", "full", "failover")
+_KINDS = ("none", "kill", "stop", "limit", "cluster", "full", "failover")
 _LOOK = 0.05
 _PERIOD = 0.1
 """Seconds in which a worker with a part of a core runs once."""
@@ -144,12 +143,12 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         forks.prepare()
         stack.enter_context(busy_loops(arguments.load, arguments.nice))  # last: all else is ready
         workers = stack.enter_context(fleet(folder, 2, web.url(0), redis.url, **settings))
+        if arguments.part < 1:
+            stack.enter_context(part_of_a_core(workers, arguments.part))
         begun = time.monotonic()
         faults = 0
         if kind == "kill":
             faults = _kill(workers, web, arguments.kills, limit)
-        elif kind == "eighth":
-            stack.enter_context(part_of_a_core(workers, 1 / 8))
         elif kind in {"stop", "full", "failover"} and _until_asked(web, limit / 4, workers):
             faults = 1
             if kind == "stop":
@@ -164,7 +163,7 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         pages, asked = stored(workers), told(web)
         lines = [found for worker in workers for found in _TOLD.findall(worker.log)]
         print(
-            f"{kind}, {faults} faults, load {arguments.load}, lease {arguments.lease:g}: "
+            f"{kind}, {faults} faults, load {arguments.load}, part {arguments.part:g}, lease {arguments.lease:g}: "
             f"{len(pages)} of {limit} stored, "
             f"{sum(n > 1 for n in pages.values())} twice; {asked['repeated']} fetched more than once, "
             f"one {asked['most']} times; {'ended after' if ended else 'NOT ENDED IN'} {seconds:.0f} s, "
@@ -183,6 +182,7 @@ def main() -> None:
     )
     parser.add_argument("--load", type=int, default=6, help="busy loops")
     parser.add_argument("--nice", type=int, default=0, help="of the busy loops")
+    parser.add_argument("--part", type=float, default=1.0, help="of the time, for which each worker may run")
     parser.add_argument("--lease", type=float, default=5.0, help="seconds")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--pages", type=int, default=1200)
@@ -191,6 +191,8 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=110.0, help="seconds until a crawl is given up")
     parser.add_argument("--keep", type=Path, help="a folder for the workers' logs and directories")
     arguments = parser.parse_args()
+    if arguments.part < 1 and "stop" in arguments.kinds:
+        parser.error("workers that run for part of the time are stopped all the time")
     sound = [run(kind, arguments) for kind in arguments.kinds for _ in range(arguments.runs)]
     sys.exit(not all(sound))
 
