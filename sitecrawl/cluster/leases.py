@@ -188,7 +188,7 @@ class Renewal:
             return
         before, self._sent_at = self._sent_at, now
         ms, held = self.leases.ms, self.leases.held
-        renewal = (0, "", "", 0, 0)
+        renewal = (0, "", "", 0, "", 0)
         calls: list[tuple[str, int, Sequence[Any]]] = [
             ("commit", partition, (token, self._session, ms, *renewal)) for partition, token in held.items()
         ]

@@ -103,7 +103,7 @@ class PartitionStore:
 
     def _commit_args(self, commit: Commit) -> list[Any]:
         entry = commit.entry or Entry(commit.partition, 0, b"")
-        args = [commit.token, self.session, self.leases.ms, entry.number, entry.data, entry.tally, entry.heard]
+        args = [commit.token, self.session, self.leases.ms, entry.number, entry.data, entry.tally, *entry.heard]
         args += [len(commit.arrived), *commit.arrived]
         for target, bundle in entry.sends.items():
             args += (f"{entry.number}:{target}", bundle)
