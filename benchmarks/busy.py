@@ -1,19 +1,21 @@
 """A crawl by two workers on a machine that is busy with something else: is every page stored, and each fetched once?
 
-    python benchmarks/busy.py --load 16 --lease 5 --runs 5 none kill stop limit cluster full failover
+    python benchmarks/busy.py --load 16 --runs 5 none kill stop full failover
+    python benchmarks/busy.py --load 16 --runs 50 --part 0.125 --limit 200 none
+    python benchmarks/busy.py --load 16 --runs 5 --cluster none kill stop
 
-Busy loops run beside every crawl, so each process has a small part of a core. What happens to the workers:
+Busy loops run beside every crawl, so each process has a small part of a core; with `--part 0.125` each worker runs
+for an eighth of the time only, besides. With `--limit` the crawl has `max_pages`, with `--cluster` it is on a Redis
+Cluster of three nodes. What happens to the workers, once a part of the pages has been asked for:
 
     none      nothing
-    kill      now and then one is killed and started again (`--kills`)
+    kill      one after the other is killed and started again (`--kills` in all)
     stop      one is stopped for three leases' length
-    limit     nothing, with `max_pages`
-    cluster   nothing, on a Redis Cluster of three nodes
     full      Redis is full for a while
     failover  the master is killed, and a sentinel has its replica take over
 
 A line for each run, with the machine's load average at its end. The exit code is 1 if pages are missing or stored
-twice, or a crawl did not end.
+twice, a crawl did not end, or a worker ended with another exit code than 0.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
@@ -36,15 +39,20 @@ sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 import forks  # noqa: E402
 from fleet import Worker, fleet, stored, told, web_of  # noqa: E402
 from redis_servers import Server, Watched, cluster, server, watched  # noqa: E402
+from syntheticweb import Web  # noqa: E402
 from waiting import until  # noqa: E402
 
-_LOOK = 0.1
+_KINDS = ("none", "kill", "stop", "full", "failover")
+_LOOK = 0.05
+_PERIOD = 0.1
+"""Seconds in which a worker with a part of a core runs once."""
 _TOLD = re.compile(r"'cluster/(lost_partitions|lost_pages)': (\d+)")
 
 
 @contextmanager
-def busy_loops(number: int) -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(number)]
+def busy_loops(number: int, nice: int) -> Iterator[None]:
+    command = ["nice", "-n", str(nice), sys.executable, "-I", "-S", "-c", "while True: pass"]
+    loops = [subprocess.Popen(command) for _ in range(number)]
     try:
         yield
     finally:
@@ -57,14 +65,48 @@ def _alive(workers: list[Worker]) -> list[Worker]:
     return [worker for worker in workers if worker.process.poll() is None]
 
 
-def _kill(workers: list[Worker], kills: int, seconds: float) -> None:
+def _until_asked(web: Web, pages: float, workers: list[Worker], patience: float) -> bool:
+    """Wait until the web was asked for so many pages. False if the crawl ends before, or takes too long for that."""
+    deadline = time.monotonic() + patience
+    while told(web, "/peek")["requests"] < pages:
+        if not _alive(workers) or time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK)
+    return True
+
+
+@contextmanager
+def part_of_a_core(workers: list[Worker], part: float) -> Iterator[None]:
+    """Let each of `workers` run for `part` of the time, as a container's quota does."""
+    over = Event()
+
+    def hold() -> None:
+        while not over.wait(part * _PERIOD):
+            for worker in workers:
+                worker.send(signal.SIGSTOP)
+            over.wait((1 - part) * _PERIOD)
+            for worker in workers:
+                worker.send(signal.SIGCONT)
+
+    holder = Thread(target=hold)
+    holder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        holder.join()
+
+
+def _kill(workers: list[Worker], web: Web, kills: int, pages: int, patience: float) -> int:
+    """Kill and start a worker `kills` times, evenly over the crawl. How many kills there were."""
     for number in range(kills):
-        time.sleep(seconds)
-        if not (alive := _alive(workers)):
-            return
+        if not _until_asked(web, pages * (number + 1) / (kills + 1), workers, patience):
+            return number
+        alive = _alive(workers)
         worker = alive[number % len(alive)]
         worker.kill()
         worker.start()
+    return kills
 
 
 def _stop(workers: list[Worker], seconds: float) -> None:
@@ -75,7 +117,7 @@ def _stop(workers: list[Worker], seconds: float) -> None:
 
 def _fill(redis: Server, seconds: float) -> None:
     with redis.client() as client:
-        client.config_set("maxmemory", "1mb")
+        client.config_set("maxmemory", "1")
         time.sleep(seconds)
         client.config_set("maxmemory", "0")
 
@@ -88,26 +130,29 @@ def _fail_over(redis: Watched) -> None:
 def run(kind: str, arguments: argparse.Namespace) -> bool:
     """One crawl. Whether nothing is wrong with it."""
     settings: dict[str, object] = {"SITECRAWL_LEASE_SECONDS": arguments.lease, "SITECRAWL_DASHBOARD": False}
-    limit = arguments.limit if kind == "limit" else arguments.pages
-    if kind == "limit":
+    limit = arguments.limit or arguments.pages
+    if arguments.limit:
         settings["SITECRAWL_MAX_PAGES"] = limit
     with ExitStack() as stack:
         redis: Server | Watched
         if kind == "failover":
             redis = stack.enter_context(watched())
         else:
-            redis = stack.enter_context(cluster())[0] if kind == "cluster" else stack.enter_context(server())
+            redis = stack.enter_context(cluster())[0] if arguments.cluster else stack.enter_context(server())
         web = stack.enter_context(web_of(arguments.pages))
         folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="busy-")))
         folder = folder / f"{kind}-{time.time_ns()}"
         forks.prepare()
-        stack.enter_context(busy_loops(arguments.load))  # last: all else is ready
+        stack.enter_context(busy_loops(arguments.load, arguments.nice))  # last: all else is ready
         workers = stack.enter_context(fleet(folder, 2, web.url(0), redis.url, **settings))
+        if arguments.part < 1:
+            stack.enter_context(part_of_a_core(workers, arguments.part))
         begun = time.monotonic()
+        faults = 0
         if kind == "kill":
-            _kill(workers, arguments.kills, arguments.lease)
-        elif kind in {"stop", "full", "failover"}:
-            time.sleep(arguments.lease)
+            faults = _kill(workers, web, arguments.kills, limit, arguments.patience)
+        elif kind in {"stop", "full", "failover"} and _until_asked(web, limit / 4, workers, arguments.patience):
+            faults = 1
             if kind == "stop":
                 _stop(workers, 3 * arguments.lease)
             elif isinstance(redis, Watched):
@@ -120,7 +165,8 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         pages, asked = stored(workers), told(web)
         lines = [found for worker in workers for found in _TOLD.findall(worker.log)]
         print(
-            f"{kind}, load {arguments.load}, lease {arguments.lease:g}: {len(pages)} of {limit} stored, "
+            f"{kind}{', cluster' if arguments.cluster else ''}, {faults} faults, load {arguments.load}, "
+            f"part {arguments.part:g}, lease {arguments.lease:g}: {len(pages)} of {limit} stored, "
             f"{sum(n > 1 for n in pages.values())} twice; {asked['repeated']} fetched more than once, "
             f"one {asked['most']} times; {'ended after' if ended else 'NOT ENDED IN'} {seconds:.0f} s, "
             f"exit codes {[worker.process.poll() for worker in workers]}; told: "
@@ -128,21 +174,29 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
             f"load average {os.getloadavg()[0]:.0f}",
             flush=True,
         )
-    return ended and len(pages) == limit and set(pages.values()) == {1}
+        codes = {worker.process.poll() for worker in workers}
+    return codes == {0} and len(pages) == limit and set(pages.values()) == {1}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="+", choices=("none", "kill", "stop", "limit", "cluster", "full", "failover"))
+    parser.add_argument("kinds", nargs="+", choices=_KINDS)
     parser.add_argument("--load", type=int, default=6, help="busy loops")
+    parser.add_argument("--nice", type=int, default=0, help="of the busy loops")
+    parser.add_argument("--part", type=float, default=1.0, help="of the time, for which each worker may run")
     parser.add_argument("--lease", type=float, default=5.0, help="seconds")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--pages", type=int, default=1200)
-    parser.add_argument("--limit", type=int, default=400)
+    parser.add_argument("--limit", type=int, default=0, help="max_pages")
+    parser.add_argument("--cluster", action="store_true", help="a Redis Cluster")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--patience", type=float, default=110.0, help="seconds until a crawl is given up")
     parser.add_argument("--keep", type=Path, help="a folder for the workers' logs and directories")
     arguments = parser.parse_args()
+    if arguments.cluster and {"full", "failover"} & {*arguments.kinds}:
+        parser.error("a Redis Cluster is neither filled nor failed over here")
+    if arguments.part < 1 and "stop" in arguments.kinds:
+        parser.error("workers that run for part of the time are stopped all the time")
     sound = [run(kind, arguments) for kind in arguments.kinds for _ in range(arguments.runs)]
     sys.exit(not all(sound))
 

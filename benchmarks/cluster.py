@@ -6,7 +6,8 @@
 All workers of a crawler share one core; the web (`syntheticweb.py`) and the redis-server share another. Pages per
 CPU second are those of the workers; what a page costs Redis is its own CPU time, the commands that clients sent,
 those that ran inside of scripts as well, and the bytes in and out. Memory is what Redis holds at its peak and at the
-end, above what it held empty, by the pages of the web: it knows no other URLs.
+end, above what it held empty, by the pages of the web: it knows no other URLs. After each crawl comes a line
+with the medians of that crawler's crawls so far.
 
 `--kills` kills a worker so many times at random moments, as `crash.py` does, and counts the pages that are never
 stored and those that are stored twice.
@@ -225,13 +226,12 @@ def main() -> None:
     web = Web(**{name: getattr(arguments, name) for name in vars(Web())})
     rows = [Row(peer) for peer in (OurWorker(), ScrapyRedisPeer()) if arguments.only in {"", peer.name}]
     *_, served_from = cores = sorted(os.sched_getaffinity(0))
+    print(HEAD, flush=True)
     with serving(web, served_from, nginx=False), pinned_redis(served_from) as server:
         for _ in range(arguments.rounds):
             for row in rows:
                 row.costs.append(crawl(row.peer, web, server, arguments.workers, cores[0]))
-    print(HEAD)
-    for row in rows:
-        print(line(row), flush=True)
+                print(line(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ anywhere, or with `--back 1` only to pages before it, so that the number of new 
 up to half of the web. Its text is a window into one long random text, so no two pages are alike, and all are of about
 `--size` bytes.
 
-`http://127.0.0.1:PORT/` is no part of the web: it tells what was asked for since it last told.
+`http://127.0.0.1:PORT/` is no part of the web: it tells what was asked for since it last told. `/peek` tells the same
+and counts on.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ class Connection(asyncio.Protocol):
             hits = self._hits.values()
             found = {"pages": len(hits), "requests": sum(hits), "repeated": sum(n > 1 for n in hits)}
             told = json.dumps({**found, "most": max(hits, default=0)}).encode()
-            self._hits.clear()
+            if path != "/peek":
+                self._hits.clear()
             return _http(told, "application/json")
         if path == "/robots.txt":
             return _http(_ROBOTS, "text/plain")

@@ -6,10 +6,11 @@ that its last holder had. Redis keeps entries, and knows nothing of what is in t
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -56,6 +57,21 @@ class RecordingBatch(Batch):
         return has
 
 
+class FromInbox(NamedTuple):
+    """Bundles that an entry contains: the first ones of the partition's inbox."""
+
+    bundles: int = 0
+    sha1: str = ""
+    """Of all, one behind the other, in hexadecimal."""
+
+    @classmethod
+    def of(cls, bundles: Sequence[bytes]) -> FromInbox:
+        return cls(len(bundles), hashlib.sha1(b"".join(bundles), usedforsecurity=False).hexdigest())
+
+
+NOT_HEARD: Final = FromInbox()
+
+
 @dataclass
 class Entry:
     """One of a partition's log, with all that happens at once with it."""
@@ -67,8 +83,7 @@ class Entry:
     """See `pack_entry`."""
     tally: bytes = b""
     """Tally of the partition for other workers: MessagePack, opaque to Redis."""
-    heard: int = 0
-    """Number of bundles from other partitions that it contains."""
+    heard: FromInbox = NOT_HEARD
     sends: dict[int, bytes] = field(default_factory=dict)
     """A bundle of messages for each other partition."""
     rows: list[int] = field(default_factory=list)
@@ -86,7 +101,7 @@ class Entry:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
             partition, number, changes, tally, heard, sends, rows = msgpack.unpackb(data)
-            return cls(partition, number, changes, tally, heard, dict(sends), rows)
+            return cls(partition, number, changes, tally, FromInbox(*heard), dict(sends), rows)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"An entry of {len(data)} bytes in the journal cannot be read: {error}") from error
 

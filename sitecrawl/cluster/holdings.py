@@ -41,7 +41,7 @@ class Held:
     number: int
     """Number of its newest entry, which Redis may not have yet."""
     unsent: deque[Entry] = field(default_factory=deque)
-    received: int = 0
+    received: list[bytes] = field(default_factory=list)
     """Bundles that were let in since the last entry was made."""
     read: int = 0
     """Bundles of its inbox that were let in and are there still."""
@@ -180,7 +180,7 @@ class Holdings:
             for held in self.all:
                 if held.partition == entry.partition:
                     held.unsent.append(entry)
-                    held.read += entry.heard  # they leave the inbox when Redis takes the entry
+                    held.read += entry.heard.bundles  # they leave the inbox when Redis takes the entry
                     break
             else:
                 self.orphans.append(entry)
@@ -246,7 +246,7 @@ class Holdings:
     def journal(self, entry: Entry) -> tuple[bytes, bytes]:
         """The row that keeps a new entry until Redis has it, to be written at once with what it is about."""
         held = self.held[entry.partition]
-        held.number, held.received = entry.number, held.received - entry.heard
+        held.number, held.received = entry.number, held.received[entry.heard.bundles :]
         held.unsent.append(entry)
         return _key(entry), entry.pack()
 
@@ -269,7 +269,7 @@ class Holdings:
         """Redis has all entries of a partition up to that number."""
         while held.unsent and held.unsent[0].number <= number:
             entry = held.unsent.popleft()
-            held.read -= entry.heard
+            held.read -= entry.heard.bundles
             held.outgoing.update((f"{entry.number}:{target}", bundle) for target, bundle in entry.sends.items())
             self._sent.append(entry)
             held.recent.append(replace(entry, data=b"", sends={}))

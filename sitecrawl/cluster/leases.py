@@ -144,7 +144,7 @@ class Renewal:
         self._moves = self._moves_seen = 0
         self._moved_at = clock()
         self._sent_at = 0.0
-        self._is_hung = False
+        self._is_hung = self._is_unsure = False
         self._ends = Event()
         self._thread: Thread | None = None
 
@@ -188,7 +188,7 @@ class Renewal:
             return
         before, self._sent_at = self._sent_at, now
         ms, held = self.leases.ms, self.leases.held
-        renewal = (0, "", "", 0, 0)
+        renewal = (0, "", "", 0, "", 0)
         calls: list[tuple[str, int, Sequence[Any]]] = [
             ("commit", partition, (token, self._session, ms, *renewal)) for partition, token in held.items()
         ]
@@ -201,6 +201,12 @@ class Renewal:
                 self.leases.is_over(partition, token)
         if answers and before:
             self.leases.took(self._clock() - before)
+        self._tell(is_unsure=bool(held) and self.leases.are_all_unsure)
+
+    def _tell(self, *, is_unsure: bool) -> None:
+        if is_unsure and not self._is_unsure:
+            logger.warning("Redis has renewed no lease in time: nothing is fetched until it does")
+        self._is_unsure = is_unsure
 
     def _loop_moves(self, now: float) -> bool:
         if self._moves != self._moves_seen:

@@ -130,27 +130,30 @@ class Lending:
         """Have partitions lent that nobody has."""
         arrivals = [one.held for one in self._partitions.arrivals]
         ours = {one.partition for one in (*self._holdings.all, *arrivals)}
-        free = [partition for partition, holder in enumerate(await self._store.holders()) if not holder]
         room = LENT_AT_ONCE
-        for partition in [one for one in free if one not in ours][:most]:
+        for partition in [one for one in await self._store.free() if one not in ours][:most]:
             if room > 0 and (lent := await self._store.lease(partition)) is not None:
-                extent = await self._store.extent(partition)
-                held = Held(partition, lent[0], extent.number)
-                held.is_on_redis(extent)
-                arrival = await self._arrival(held)
-                await self._hear()  # who looked before it was lent has not counted what may be fetched of it
+                arrival = await self._arrival(partition, lent[0])
                 self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint
-                room -= extent.snapshot + extent.log
+                room -= arrival.held.snapshot + arrival.held.log
         if not self._partitions.arrivals:
             self._take_at = self._clock() + _AGAIN
 
-    async def _arrival(self, held: Held) -> Arrival:
-        """Read a borrowed partition."""
-        replay = Replay(self._partitions.frontier.fingerprint)
-        async for part in self._store.snapshot(held.partition):
-            await _in_thread_if_long(replay.begin, part)
-        async for entry in self._store.log(held.partition):
-            await _in_thread_if_long(replay.go_on, entry)
+    async def _arrival(self, partition: int, token: int) -> Arrival:
+        """Read a borrowed partition. What cannot be read is not this worker's: its lease is renewed no more."""
+        try:
+            extent = await self._store.extent(partition)
+            held = Held(partition, token, extent.number)
+            held.is_on_redis(extent)
+            replay = Replay(self._partitions.frontier.fingerprint)
+            async for part in self._store.snapshot(partition):
+                await _in_thread_if_long(replay.begin, part)
+            async for entry in self._store.log(partition):
+                await _in_thread_if_long(replay.go_on, entry)
+            await self._hear()  # who looked before it was lent has not counted what may be fetched of it
+        except BaseException:
+            self._store.leases.drop(partition, token)
+            raise
         return Arrival(held, replay.facts, replay.rows())
 
 

@@ -78,10 +78,11 @@ class PartitionStore:
         self._client = steps.client
         self._clock = clock
 
-    async def holders(self) -> list[str]:
-        """The session that has each partition; empty where nobody has."""
-        held = await self.steps.read_all("GET", "lease")
-        return [lease.decode().partition(":")[2] if lease else "" for lease in held]
+    async def free(self) -> list[int]:
+        """Partitions that may be lent: of nobody, or, as far as Redis knows, of this worker; none that rests."""
+        leases = await self.steps.read_all("GET", "lease")
+        own = f":{self.session}".encode()
+        return [at for at, lease in enumerate(leases) if not lease or (lease.endswith(own) and lease != b"0" + own)]
 
     async def lease(self, partition: int, last: int = 0) -> tuple[int, bool] | None:
         """A new token, and whether nobody has had the partition since `last`; None if another worker has it."""
@@ -102,7 +103,7 @@ class PartitionStore:
 
     def _commit_args(self, commit: Commit) -> list[Any]:
         entry = commit.entry or Entry(commit.partition, 0, b"")
-        args = [commit.token, self.session, self.leases.ms, entry.number, entry.data, entry.tally, entry.heard]
+        args = [commit.token, self.session, self.leases.ms, entry.number, entry.data, entry.tally, *entry.heard]
         args += [len(commit.arrived), *commit.arrived]
         for target, bundle in entry.sends.items():
             args += (f"{entry.number}:{target}", bundle)

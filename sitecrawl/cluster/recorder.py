@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sitecrawl.cluster.bundles import Bundle
-from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
+from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, pack_entry
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.rescue import rescued
@@ -97,7 +97,8 @@ class Recorder:
                 held.tally = told
                 continue
             data, tally = pack_entry(facts[partition], changes), held.tally.pack()
-            yield Entry(partition, held.number + 1, data, tally, held.received, out, rows.get(partition, []))
+            heard = FromInbox.of(held.received)
+            yield Entry(partition, held.number + 1, data, tally, heard, out, rows.get(partition, []))
 
     def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
         """Bundles by sending and receiving partition; and those that come from no page."""

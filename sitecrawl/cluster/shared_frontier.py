@@ -163,7 +163,7 @@ class SharedFrontier:
         self._page_limit.receive(held, found)
         for act in found.acts:
             act.carry_out(self.frontier)
-        held.received += 1
+        held.received.append(bundle)
         held.read += 1
         self._is_dirty = True
 

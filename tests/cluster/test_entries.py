@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry, unpack_entry
+from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, Replay, pack_entry, unpack_entry
 from sitecrawl.cluster.snapshots import pack_part
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
 from sitecrawl.frontier.urls.counts import PartCounts
@@ -86,7 +86,7 @@ def test_a_changed_byte_is_noticed() -> None:
 
 
 def test_an_entry_in_the_journal_is_what_it_was() -> None:
-    entry = Entry(3, 9, b"data", b"tally", 2, {4: b"bundle"}, [7, 8])
+    entry = Entry(3, 9, b"data", b"tally", FromInbox(2, "5a"), {4: b"bundle"}, [7, 8])
     assert Entry.unpack(entry.pack()) == entry
     with pytest.raises(CorruptFile, match="in the journal"):
         Entry.unpack(b"\x91\x01")

@@ -116,8 +116,10 @@ def test_a_loop_that_hangs(redis: Server, caplog: pytest.LogCaptureFixture) -> N
     asyncio.run(story())
 
 
-def test_half_a_lease_without_an_answer(redis: Server) -> None:
-    """Nothing is handed out any more, while the lease is still this worker's; and again once it is renewed."""
+def test_half_a_lease_without_an_answer(redis: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is handed out any more, while the lease is still this worker's, which is said once; and again once it
+    is renewed.
+    """
 
     class Away:
         """Redis, which is not reached while `is_away`."""
@@ -137,6 +139,10 @@ def test_half_a_lease_without_an_answer(redis: Server) -> None:
                 had.clock.now += LEASE / 4
             assert had.leases.are_all_unsure
             assert not had.leases.is_sure(0)
+            assert not caplog.messages
+            for _ in range(2):
+                assert not had.renews()
+            assert len(caplog.messages) == 1
             Away.is_away = False
             assert had.renews()
             assert had.leases.is_sure(0)

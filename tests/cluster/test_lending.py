@@ -6,10 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+import redis as redis_py
 from bare_workers import Worker, working
 from redis_servers import Server
 from waiting import until_async
 
+from sitecrawl.cluster.partition_store import Extent, PartitionStore
 from sitecrawl.frontier.urls.record import UrlState
 
 SHARDS = 4
@@ -49,5 +51,25 @@ def test_a_worker_that_comes_when_all_is_done(
                     lambda: held(one, two) == shares and one.frontier.exchange.commands > later,
                     lambda: f"shares of {shares}, not {held(one, two)}",
                 )
+
+    asyncio.run(story())
+
+
+def test_redis_goes_away_while_a_partition_comes(
+    tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was lent, and cannot be read: the worker asks for it again, and does not renew what it has not got."""
+    real = PartitionStore.extent
+
+    async def goes_away(store: PartitionStore, partition: int) -> Extent:
+        monkeypatch.setattr(PartitionStore, "extent", real)
+        raise redis_py.ConnectionError("away")
+
+    async def story() -> None:
+        monkeypatch.setattr(PartitionStore, "extent", goes_away)
+        async with working(redis, tmp_path / "one", lease_seconds=1000.0) as one:
+            await until_async(lambda: one.heard.counts["cluster/faults"], "the fault")
+            assert not one.frontier.exchange.renewal.leases.held
+            await until_async(lambda: held(one) == (1,), "the partition")
 
     asyncio.run(story())

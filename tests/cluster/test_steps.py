@@ -18,7 +18,7 @@ from redis_servers import Server, cluster
 
 from sitecrawl.cluster.clients import AsyncCluster
 from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.entries import Entry, FromInbox
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import Leases
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
@@ -135,5 +135,27 @@ def test_bundles_that_are_sent_again_with_later_ones(redis: Server) -> None:
             for some in (bundles[:2], bundles, bundles[:1]):
                 await store.deliver(some)
             assert await store.inboxes({0: 0}, 9) == {0: [b"3", b"5", b"8"]}
+
+    asyncio.run(story())
+
+
+def test_a_replica_that_has_not_got_what_was_heard(redis: Server) -> None:
+    """A bundle was let in, and the Redis that has taken over has another one in its place: that one is not taken out
+    unread, and the entry is not taken.
+    """
+
+    async def story() -> None:
+        async with store_on(connect_async({"url": redis.url}, cluster=False)) as (store, token):
+            entry = Entry(0, 1, b"entry", heard=FromInbox.of([b"one"]))
+            for bundles in ([], [b"other"], [b"other", b"one"]):
+                await store.steps.client.delete(store.keys.base(0) + "inbox")
+                if bundles:
+                    await store.steps.client.rpush(store.keys.base(0) + "inbox", *bundles)
+                assert await store.commit([Commit(0, token, entry)]) == [None]
+                assert await store.inboxes({0: 0}, 9) == {0: bundles}
+            await store.steps.client.lpush(store.keys.base(0) + "inbox", b"one")
+            for _ in range(2):  # once more where its answer was lost
+                assert await store.commit([Commit(0, token, entry)]) == [1]
+                assert await store.inboxes({0: 0}, 9) == {0: [b"other", b"one"]}
 
     asyncio.run(story())

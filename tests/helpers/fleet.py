@@ -49,9 +49,9 @@ def _served(web: Web) -> Iterator[None]:
             process.terminate()
 
 
-def told(web: Web) -> dict[str, int]:
-    """How many pages the web was asked for since it last told, and how often."""
-    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}/", timeout=PATIENCE) as answer:
+def told(web: Web, path: str = "/") -> dict[str, int]:
+    """How many pages the web was asked for since it last told, and how often. With `/peek` it counts on."""
+    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}{path}", timeout=PATIENCE) as answer:
         found: dict[str, int] = json.load(answer)
         return found
 
