@@ -198,10 +198,11 @@ class Progress:
         now = time.monotonic()
         traffic = Traffic.read(self._stats.get_stats())
         frontier = self._runtime.frontier if self._runtime is not None else None
-        pages = frontier.counts.fetched if frontier is not None else traffic.responses
+        figures = frontier.figures if frontier is not None else None
+        pages = figures.fetched if figures is not None else traffic.responses
         active = self._active_hosts()
         self._look(now)
-        waiting = frontier.waiting if frontier is not None else None
+        waiting = figures.waiting if figures is not None else None
         return Status(
             pages=pages,
             rate=self._rate.update(now, pages),
@@ -285,7 +286,7 @@ class Progress:
             refusals=self._runtime.refusals.run.rows(),
             causes=self._runtime.outcomes.causes,
             certificates=self._runtime.outcomes.whole.distrusted(),
-            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.counts.fetched),
+            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.figures.fetched),
             seen=seen.figures() if self._seen else None,
             missed=seen.measured_error() if seen.exact is None else None,
         )
@@ -298,9 +299,9 @@ class Progress:
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    frontier, counts = runtime.frontier, runtime.frontier.counts
+    counts = runtime.frontier.figures
     again = how_to_resume(runtime.job, runtime.path) if counts.queued or not finished else None
-    rests = long_rests(frontier.hosts.live(), time.monotonic())
+    rests = long_rests(runtime.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
         rests=in_words(rests, time.time()),
@@ -310,9 +311,9 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
             failed=counts.failed,
             waiting=counts.queued,
             resumed=runtime.directory.resumed,
-            held=frontier.held,
-            joined=frontier.joined,
-            silent=frontier.silent,
+            held=counts.held_back,
+            joined=counts.joined,
+            silent=counts.silent,
         ),
         directory=runtime.path,
         remote=str(runtime.stats.get_value("remote/place", "")),

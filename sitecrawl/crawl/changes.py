@@ -24,6 +24,7 @@ from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets.change import (
@@ -61,6 +62,7 @@ class Engine(Protocol):
     stats: StatsCollector
     database: Database
     team: SharedFrontier | None
+    peers: Peers
     on_moved: list[Callable[[], None]]
 
     @property
@@ -107,7 +109,7 @@ class Changes(Participant):
         if any(change.option in _OUT for change in self.all):
             self._look_again()
         else:
-            self._runtime.local.readmit()
+            self._runtime.local.by_hand.readmit()
 
     def _resume(self, change: Change) -> None:
         said = self._said(*change.thing)
@@ -154,8 +156,7 @@ class Changes(Participant):
 
     def _tell(self, change: Change) -> None:
         """The other workers, which take what they know already for nothing."""
-        if self._runtime.team is not None:
-            self._runtime.team.exchange.scope.add(PREFIX + change.pack())
+        self._runtime.peers.tell(PREFIX + change.pack())
 
     def expect(self, option: str, host: str, was: object) -> None:
         """Raises `OptionError` if it is not `was`: somebody else has changed it since a person has looked."""
@@ -169,7 +170,7 @@ class Changes(Participant):
     def _check(self, option: str, host: str) -> None:
         if option in _OF_SCOPE and self._scope is None:
             raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
-        if option == "max_pages" and host and self._runtime.local.keeps_levels:
+        if option == "max_pages" and host and self._runtime.local.by_hand.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so no host can have max_pages"
             )
@@ -238,7 +239,7 @@ class Changes(Participant):
         delay = (before, self._delay(host)) if option == "delay" else None
         if option in _OUT:
             self._look_again()
-        self._runtime.local.reconsider(host, delay=delay)
+        self._runtime.local.by_hand.reconsider(host, delay=delay)
         for listener in self.on_changed:
             listener()
         wake(self._runtime.crawler)
@@ -257,7 +258,7 @@ class Changes(Participant):
         """Each link that waits has to pass `_is_out` in its turn; what did not waits again."""
         self._asks_where = any(change.option == "scope" for change in self.all)
         self._runtime.terms.is_out = self._is_out
-        self._runtime.local.readmit()
+        self._runtime.local.by_hand.readmit()
 
     def readmit_soon(self) -> None:
         """Other partitions are here, or one more seed: what was set aside may be in scope."""
@@ -268,7 +269,7 @@ class Changes(Participant):
     def _readmit(self) -> None:
         self._is_due = False
         if not is_closing(self._runtime.crawler):
-            self._runtime.local.readmit()
+            self._runtime.local.by_hand.readmit()
             wake(self._runtime.crawler)
 
     def _is_out(self, url: str, host: str, depth: int) -> bool:

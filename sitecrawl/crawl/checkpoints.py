@@ -29,6 +29,7 @@ from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)
@@ -49,15 +50,17 @@ def has_our_scheduler(settings: BaseSettings) -> bool:
 
 
 class Checkpoints:
-    """See the module. `before` is called before each, and `close` when no more can come."""
+    """See the module. `before` is called before each, `saved` after the last, and `close` when no more can come."""
 
     def __init__(
         self,
         crawler: Crawler,
         database: Database,
         frontier: Frontier,
+        peers: Peers,
         *,
         before: Callable[[], None],
+        saved: Callable[[], None],
         close: Callable[[], None],
     ) -> None:
         assert crawler.stats
@@ -65,7 +68,9 @@ class Checkpoints:
         self._stats = crawler.stats
         self._database = database
         self._frontier = frontier
+        self._peers = peers
         self._before = before
+        self._saved = saved
         self._close_files = close
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
@@ -107,7 +112,7 @@ class Checkpoints:
     @property
     def is_due(self) -> bool:
         """Whether the next should not wait for its time."""
-        return self.pages >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
+        return self.pages >= PAGES_PER_CHECKPOINT or self._peers.wants_checkpoint
 
     def run(self) -> None:
         """Make durable what has been done so far. If that fails, the crawl ends."""
@@ -122,21 +127,20 @@ class Checkpoints:
     def write(self) -> None:
         """The checkpoint itself. Raises `StorageError`."""
         batch = self._database.batch()
-        recorded = self._frontier.recording(batch)
-        for participant in self._participants:
-            participant.prepare(recorded)
-        self._frontier.flush(recorded)
+        recorded = self._peers.recording(batch)
+        parts: list[Participant] = [*self._participants, self._frontier]
+        for part in parts:
+            part.prepare(recorded)
         self._database.write(batch)
-        for participant in self._participants:
-            participant.committed()
-        self._frontier.flushed()
+        for part in parts:
+            part.committed()
         self.pages = 0
 
     def save(self) -> None:
         """The last checkpoint, and what makes the next start quick. Raises `StorageError`."""
         self._before()
         self.write()
-        self._frontier.save()
+        self._saved()
 
     def close(self) -> Deferred[None] | None:
         """Save, and close all files, whatever fails. There is something to wait for only with `last_acts`."""

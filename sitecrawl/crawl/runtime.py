@@ -43,11 +43,13 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.by_hand import RETRY, Act
-from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.isolation.pool import NoParser
@@ -100,8 +102,12 @@ class Runtime:
     told: Told | None = None
     """What the crawl is told; None before the scheduler is open."""
     frontier: Frontier
+    peers: Peers
+    """The other workers, where the crawl is shared."""
     whole: DiskFrontier | None = None
     """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+    team: SharedFrontier | None = None
+    """The frontier of a worker; None where there is no cluster."""
     browser: Callable[[], BrowserLoad] | None = None
     """Says what a browser has to do that renders pages: their hosts are not free before that is done. None where
     pages are taken as they come."""
@@ -127,8 +133,6 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
-        self.team: SharedFrontier | None = None
-        """The frontier of a worker; None where there is no cluster."""
         try:
             keep_copy(self.database, self.directory)
             make = FrontierFactory(
@@ -141,8 +145,9 @@ class Runtime:
             listener = FrontierListener(self)
             if joined is None:
                 self.frontier = self.whole = make.own(self.database, listener)
+                self.peers = Peers()
             else:
-                self.frontier = self.team = make.of_worker(self.database, joined, listener)
+                self.frontier = self.peers = self.team = make.of_worker(self.database, joined, listener)
             self.reading = page_reading(settings, self.stats)
         except BaseException:
             self.database.close()
@@ -168,7 +173,7 @@ class Runtime:
             self.stats,
             limit=declared.MAX_WANT_TIME.read(settings),
             is_under_way=self.fetches.__contains__,
-            begun=self.frontier.pause,
+            begun=self.peers.pause,
             ended=partial(wake, crawler),
             give_up=partial(stop, crawler),
         )
@@ -176,7 +181,9 @@ class Runtime:
             crawler,
             self.database,
             self.frontier,
+            self.peers,
             before=self.finish_handled,
+            saved=self._saved,
             close=self.close,
         )
         self.changes = Changes(self)
@@ -234,20 +241,6 @@ class Runtime:
         return scope if isinstance(scope, Scope) else None
 
     @property
-    def share(self) -> float:
-        """Of all sites, what this process has."""
-        return 1.0 if self.team is None else self.team.partitions.share
-
-    def has(self, host_name: str) -> bool:
-        """Whether a host's site is this process'."""
-        return self.team is None or self.team.has(host_name)
-
-    def end_all(self, reason: str) -> None:
-        """What ends this process' crawl, for Scrapy's finish reason `reason`, ends that of the other workers, too."""
-        if self.team is not None:
-            self.team.exchange.end(reason)
-
-    @property
     def path(self) -> Path:
         return self.directory.path
 
@@ -258,7 +251,7 @@ class Runtime:
         if self.store is None:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
-            counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
+            counter = LinkCounter(self.key_of, self.peers.has if self.peers.are_there else None)
             refer_to(self.path, configuration.earlier_crawls(self.crawler.settings))
             store = WarcStore(self.path, options, counter, EarlierCrawls(self.path, lasting=True))
             position = self.database.get("meta", PAGES)
@@ -291,8 +284,7 @@ class Runtime:
 
     def retry_given_up(self) -> None:
         """Ask the hosts again that were given up, of those that this process has."""
-        frontier = self.team or self.whole
-        if frontier is not None and (urls := frontier.retry_given_up()):
+        if urls := self.local.by_hand.retry_given_up():
             logger.info("%d URLs of hosts that never answered are tried again", urls)
             self.stats.inc_value("frontier/retried_given_up", urls)
             wake(self.crawler)
@@ -335,7 +327,8 @@ class Runtime:
         """What the page with the key `page` is made of, to the frontier; see there."""
         for part in parts:
             part.key = self.key_of(part.url)
-        return self.frontier.require(page, parts, depth=depth, request=request) if parts else 0
+        asked = Asked(Flag.REQUISITE, request)
+        return self.frontier.add(parts, depth=depth, referrer=page, asked=asked) if parts else 0
 
     def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
         """Hand the links of a page that has no visit now, of `url`, to the frontier; returns how many are new."""
@@ -362,17 +355,11 @@ class Runtime:
             self.seed_hosts.add(seed.host)
         if (scope := self.scope) is not None and scope.add_seed(seed, led_to=not named):
             self.changes.readmit_soon()
-        if self.team is not None:
-            self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
+        self.peers.tell(seed.href if named else LED_TO + seed.href)
 
     def say(self, text: str) -> None:
-        """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`.
-
-        Redis keeps it as long as the crawl, and hears it before what is stored from now on. What is said twice is
-        there once.
-        """
-        if self.team is not None:
-            self.team.exchange.scope.add(SAID + text)
+        """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`."""
+        self.peers.tell(SAID + text)
 
     # Fetches
 
@@ -451,6 +438,11 @@ class Runtime:
                 self.finish(fetch)
 
     # The end
+
+    def _saved(self) -> None:
+        """The last checkpoint is made: make the next start quick."""
+        if self.whole is not None:
+            self.whole.save()
 
     def close(self) -> None:
         """Close all files. What came after the last checkpoint is forgotten."""
