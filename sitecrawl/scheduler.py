@@ -98,7 +98,10 @@ class Scheduler(BaseScheduler):
         self._checkpoints.add(FeedFiles(self._crawler))
         self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
-        self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))
+        if not self._runtime.is_replaced:
+            self._checkpoints.add(
+                Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
+            )
         found = self._runtime.content.figures
         self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
         if not self._runtime.captures:

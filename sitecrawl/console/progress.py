@@ -263,7 +263,8 @@ class Progress:
             yield f"round {found.number}"[:9], str(found)
 
     def _full_hosts(self) -> list[str]:
-        return full_hosts(self._runtime.local) if self._runtime is not None else []
+        has_ours = self._runtime is not None and not self._runtime.is_replaced
+        return full_hosts(self._runtime.local) if self._runtime is not None and has_ours else []
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
@@ -280,15 +281,15 @@ class Progress:
         if self._runtime is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
             return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
-        seen = self._runtime.local.seen
+        seen = None if self._runtime.is_replaced else self._runtime.local.seen
         told = replace(
             told,
             refusals=self._runtime.refusals.run.rows(),
             causes=self._runtime.outcomes.causes,
             certificates=self._runtime.outcomes.whole.distrusted(),
             has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.figures.fetched),
-            seen=seen.figures() if self._seen else None,
-            missed=seen.measured_error() if seen.exact is None else None,
+            seen=seen.figures() if self._seen and seen is not None else None,
+            missed=seen.measured_error() if seen is not None and seen.exact is None else None,
         )
         told = _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
         has_done_nothing = reason == FINISHED and not traffic.responses and self._runtime.directory.resumed

@@ -63,12 +63,13 @@ class Engine(Protocol):
     database: Database
     team: SharedFrontier | None
     peers: Peers
+    terms: LiveTerms
     on_moved: list[Callable[[], None]]
 
     @property
     def local(self) -> DiskFrontier: ...
     @property
-    def terms(self) -> LiveTerms: ...
+    def is_replaced(self) -> bool: ...
     @property
     def max_pages(self) -> int: ...
 
@@ -108,7 +109,7 @@ class Changes(Participant):
             self._tell(change)  # again: this worker may have been killed before it did
         if any(change.option in _OUT for change in self.all):
             self._look_again()
-        else:
+        elif not self._runtime.is_replaced:
             self._runtime.local.by_hand.readmit()
 
     def _resume(self, change: Change) -> None:

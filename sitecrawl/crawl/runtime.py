@@ -20,7 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base import declared, descriptors
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.changes import Changes
@@ -31,6 +31,7 @@ from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
+from sitecrawl.crawl.own_frontier import NEEDS_OURS, own_frontier
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import in_progress, stop, wake
 from sitecrawl.crawl.reading import page_reading
@@ -45,7 +46,6 @@ from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
@@ -102,10 +102,12 @@ class Runtime:
     told: Told | None = None
     """What the crawl is told; None before the scheduler is open."""
     frontier: Frontier
-    peers: Peers
+    peers = Peers()
     """The other workers, where the crawl is shared."""
     whole: DiskFrontier | None = None
-    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster, and where a
+    project has a frontier of its own.
+    """
     team: SharedFrontier | None = None
     """The frontier of a worker; None where there is no cluster."""
     browser: Callable[[], BrowserLoad] | None = None
@@ -142,12 +144,9 @@ class Runtime:
                 host_key=self.fingerprints.host,
                 fingerprint=self._fingerprint,
             )
-            listener = FrontierListener(self)
-            if joined is None:
-                self.frontier = self.whole = make.own(self.database, listener)
-                self.peers = Peers()
-            else:
-                self.frontier = self.peers = self.team = make.of_worker(self.database, joined, listener)
+            self.terms = make.terms
+            """What holds for the crawl and its hosts now."""
+            self._make_frontier(make)
             self.reading = page_reading(settings, self.stats)
         except BaseException:
             self.database.close()
@@ -191,6 +190,15 @@ class Runtime:
         for part in (*own, Wishes(self.path, self._retry_all)):
             self.checkpoints.add(part)
 
+    def _make_frontier(self, make: FrontierFactory) -> None:
+        listener = FrontierListener(self)
+        if self.joined is not None:
+            self.frontier = self.peers = self.team = make.of_worker(self.database, self.joined, listener)
+        elif (own := own_frontier(self.crawler, listener)) is not None:
+            self.frontier = own
+        else:
+            self.frontier = self.whole = make.own(self.database, listener)
+
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
         """The runtime of `crawler`, made at the first call. It stays with the crawler, also when it is closed."""
@@ -207,17 +215,18 @@ class Runtime:
 
     @property
     def local(self) -> DiskFrontier:
-        """The frontier of what is in this process: the whole crawl, or a worker's part, another one whenever sites
-        come or go.
+        """Sitecrawl's own frontier of what is in this process: the whole crawl, or a worker's part, another one
+        whenever sites come or go. Raises `OptionError` where a project has a frontier of its own.
         """
         found = self.whole if self.team is None else self.team.frontier
-        assert found is not None  # it is one of the two
+        if found is None:
+            raise OptionError(NEEDS_OURS.format("This"))
         return found
 
     @property
-    def terms(self) -> LiveTerms:
-        """What holds for the crawl and its hosts now."""
-        return self.local.terms
+    def is_replaced(self) -> bool:
+        """Whether a project has a frontier of its own, so that there is no `local`."""
+        return self.whole is None and self.team is None
 
     @property
     def max_pages(self) -> int:
@@ -284,7 +293,7 @@ class Runtime:
 
     def retry_given_up(self) -> None:
         """Ask the hosts again that were given up, of those that this process has."""
-        if urls := self.local.by_hand.retry_given_up():
+        if not self.is_replaced and (urls := self.local.by_hand.retry_given_up()):
             logger.info("%d URLs of hosts that never answered are tried again", urls)
             self.stats.inc_value("frontier/retried_given_up", urls)
             wake(self.crawler)
