@@ -336,7 +336,7 @@ class Scheduler(BaseScheduler):
         return request
 
     def _next_visit(self) -> Visit | None:
-        if self._checkpoints.failed:
+        if self._checkpoints.failure:
             return None
         visit = self._ask()
         if visit is None and self._runtime.fetches:

@@ -13,7 +13,7 @@ from sitecrawl.pagestore import PageReader
 
 PAGE = (PROJECT / "docs" / "design" / "frontier.md").read_text("utf-8")
 CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-WEB = {
+WEB: dict[str, Answer | str] = {
     "/": linked("/a", "/b", "/gone", "/moved", "/private"),
     "/a": linked("/", "/b", "/a/1"),
     "/b": linked("/a"),
