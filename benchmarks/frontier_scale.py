@@ -189,9 +189,9 @@ class Crawl:
 
     def commit(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
 
     def close(self) -> None:
         self.commit()
@@ -283,7 +283,7 @@ def main() -> None:
         if arguments.quick:
             crawl.drain()
             crawl.commit()
-            print(f"{crawl.frontier.counts.fetched:,} fetched, {crawl.frontier.waiting:,} left", flush=True)
+            print(f"{crawl.frontier.counts.fetched:,} fetched, {crawl.frontier.figures.waiting:,} left", flush=True)
             check(crawl, crawl.frontier.counts.known)
         crawl.close()
 

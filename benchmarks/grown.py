@@ -92,7 +92,7 @@ class Crawl:
         page = site.page(visit.url)
         self.frontier.downloaded(visit, 0.0)
         if page.status == 200:
-            self.frontier.judge_content(
+            self.frontier.contents.judge(
                 visit, page.sha1, title=page.title, text_hash=page.text_hash, sample=page.sample
             )
             links = {link.key: link for link in map(self._link, site.links(page)) if link.key != visit.key}
@@ -105,9 +105,9 @@ class Crawl:
     def commit(self) -> None:
         """A checkpoint, with an entry for each partition."""
         recorded = RecordingBatch(self.database.batch(), self.territory)
-        self.frontier.flush(recorded)
+        self.frontier.prepare(recorded)
         self.database.write(recorded.into, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
         facts = facts_of(self.territory, self.frontier.link_credit.ledger, self.frontier.counts.serial)
         self.logged += sum(len(pack_entry(facts[one], changes)) for one, changes in recorded.changes.items())
 

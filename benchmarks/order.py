@@ -141,7 +141,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
                 crawl.commit()
         crawl.commit()
         result.ended = frontier.is_finished()
-        result.left = frontier.waiting
+        result.left = frontier.figures.waiting
         result.seconds = time.process_time() - begun
         result.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         result.importance = dict(importances(frontier, ids))

@@ -59,7 +59,7 @@ class ClusterReplay:
                 crowd.exchange()
                 idle = idle + 1 if done == before else 0
             frontiers = [one.frontier for one in crowd.neighbours]
-            self.ended, self.left = done < budget, sum(frontier.waiting for frontier in frontiers)
+            self.ended, self.left = done < budget, sum(frontier.figures.waiting for frontier in frontiers)
             spent = sum(frontier.link_credit.ledger.spent for frontier in frontiers)
             for frontier in frontiers:
                 for key in frontier.urls.keys():  # noqa: SIM118 - a table, no mapping

@@ -70,9 +70,9 @@ class Replayed:
 
     def commit(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
 
 
 @contextmanager

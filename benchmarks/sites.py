@@ -86,7 +86,7 @@ def crawl(site: Site, directory: Path) -> Outcome:
             outcome.count(visit.url[len(ROOT) :])
             if outcome.fetched % COMMIT_EVERY == 0:
                 replay.commit()
-        outcome.ended, outcome.left = frontier.is_finished(), frontier.waiting
+        outcome.ended, outcome.left = frontier.is_finished(), frontier.figures.waiting
         outcome.demoted = held_back(frontier)
     return outcome
 
@@ -99,7 +99,7 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
     if good:
         frontier.expand(visit, [replay.found(ROOT + link.path, nofollow=link.nofollow) for link in page.links])
         body = f"{page.text} {page.links}".encode()
-        verdict = frontier.judge_content(
+        verdict = frontier.contents.judge(
             visit, sha1(body), title=page.title, text_hash=simhash(page.text), sample=shingles(page.text)
         )
         good = verdict == Verdict.NEW and not page.noindex

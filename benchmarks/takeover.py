@@ -161,9 +161,9 @@ def take(folder: Path, url: str) -> Taken:
             arrived, longest = time.perf_counter(), gaps.stop()
             worked = time.thread_time()
             batch = database.batch()
-            frontier.flush(batch)
+            frontier.prepare(batch)
             database.write(batch)
-            frontier.flushed()
+            frontier.committed()
             taking, worked = time.perf_counter() - arrived, time.thread_time() - worked
             urls = frontier.frontier.counts.known
             await frontier.exchange.abandon()

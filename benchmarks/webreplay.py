@@ -19,10 +19,11 @@ from outcome import Outcome
 from replaying import Replayed, replayed
 from webs import Page, Web
 
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue.order import Order, order_named
-from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.urls.url import Canonicalizer
 
@@ -77,7 +78,7 @@ def _crawl_alone(web: Web, conditions: Conditions, outcome: Outcome, directory: 
     order, options = _frontier_of(conditions)
     with replayed(directory, order, options) as replay:
         _Crawl(web, replay, outcome).run(conditions)
-        outcome.ended, outcome.left = replay.frontier.is_finished(), replay.frontier.waiting
+        outcome.ended, outcome.left = replay.frontier.is_finished(), replay.frontier.figures.waiting
 
 
 def _share(web: Web, conditions: Conditions, outcome: Outcome, directory: Path) -> None:
@@ -99,7 +100,7 @@ def _share(web: Web, conditions: Conditions, outcome: Outcome, directory: Path) 
                         worker.step()
             outcome.ended = not crowd.exchange() and outcome.fetched == before
         outcome.seconds = time.process_time() - begun - sum(worker.aside for worker in workers)
-        outcome.left = sum(one.frontier.waiting for one in crowd.neighbours)
+        outcome.left = sum(one.frontier.figures.waiting for one in crowd.neighbours)
 
 
 def _frontier_of(conditions: Conditions) -> tuple[Order, FrontierOptions]:
@@ -163,7 +164,7 @@ class _Crawl:
         good = False
         if 200 <= page.status < 300:
             self._expand(visit, page)
-            verdict = self._frontier.judge_content(
+            verdict = self._frontier.contents.judge(
                 visit, page.sha1, title=page.title, text_hash=page.text_hash, sample=page.sample
             )
             repeats = verdict is not Verdict.NEW and not visit.again
@@ -181,17 +182,12 @@ class _Crawl:
         hops = self._hops.pop(visit.url, 0) + 1
         if hops > MAX_REDIRECTS or not self._web.admits(target):
             return False
-        added = self._frontier.add_request(
-            self._replay.found(target),
-            depth=visit.depth,
-            priority=visit.priority + REDIRECT_PRIORITY,
-            flags=Flag.NONE,
-            request=_REQUEST,
-            referrer=visit.key,
-        )
+        found = replace(self._replay.found(target), priority=visit.priority + REDIRECT_PRIORITY)
+        asked = Asked(request=_REQUEST)
+        added = self._frontier.add([found], depth=visit.depth, referrer=visit.key, asked=asked)
         if added:
             self._hops[target] = hops
-        return added
+        return bool(added)
 
     def _count(self) -> None:
         begun = time.thread_time()

@@ -67,7 +67,7 @@ class RefusalsMiddleware:
         is_challenge = found is not None and found.kind is Kind.CHALLENGE
         wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
         if fetch is not None and not is_decided(response.status):
-            self._runtime.frontier.answered(fetch.visit, failed=is_challenge, retry_after=wait)
+            self._runtime.frontier.manners.answered(fetch.visit, failed=is_challenge, retry_after=wait)
         if not is_challenge:
             return response
         logger.debug("No page, but a challenge (%s): %s", found.by if found is not None else "", response)

@@ -257,7 +257,8 @@ class RobotsMiddleware:
         self._keep(root, rules)
         self._silences.ended(root)
         asked = rules.parser.crawl_delay(self._agent) or 0.0
-        self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
+        delay = self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY)
+        self._runtime.frontier.manners.slow_down(host, delay)
 
     def _keep(self, root: str, rules: _Rules) -> None:
         if root in self._rules:

@@ -47,6 +47,7 @@ from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag
 from sitecrawl.frontier.urls.visit import Visit
@@ -67,6 +68,7 @@ class Scheduler(BaseScheduler):
         """The project's own; the frontier's test is asked in any case."""
         self._runtime = runtime
         self._frontier = runtime.frontier
+        self._peers = runtime.peers
         self._pause = runtime.pause
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
@@ -90,21 +92,23 @@ class Scheduler(BaseScheduler):
         self._runtime.changes.begin(self._runtime.scope)
         if self._runtime.directory.resumed:
             self._runtime.retry_given_up()
-            logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
+            logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.figures.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
         self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
-        self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))
+        if not self._runtime.is_replaced:
+            self._checkpoints.add(
+                Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
+            )
         found = self._runtime.content.figures
         self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start()
         self._crawler.signals.connect(self._idle, signals.spider_idle)
-        if self._runtime.team is not None:
-            call_later(0, self._frontier.start)
+        call_later(0, self._peers.start)
         return self._dupefilter.open() if self._dupefilter is not None else None
 
     def _tell(self, spider: Spider) -> Told:
@@ -135,7 +139,7 @@ class Scheduler(BaseScheduler):
         if self._told is not None:
             self._told.end(reason)
         self._checkpoints.stop()
-        if self._runtime.team is not None:
+        if self._peers.are_there:
             return deferred_from_coro(self._part(reason))
         if (closing := self._checkpoints.close()) is not None:
             return deferred_from_coro(self._end(closing, reason))
@@ -154,10 +158,10 @@ class Scheduler(BaseScheduler):
         return self._dupefilter.close(reason) if self._dupefilter is not None else None
 
     def _tell_outcomes(self) -> None:
-        self._runtime.outcomes.tell(self._stats, self._frontier.counts.fetched)
+        self._runtime.outcomes.tell(self._stats, self._frontier.figures.fetched)
 
     def _count_left(self) -> None:
-        if self._runtime.whole is None:
+        if self._peers.are_there:
             return  # it is no worker's own
         for name, urls in left_of(self._runtime).stats():
             self._stats.set_value(name, urls)
@@ -165,10 +169,10 @@ class Scheduler(BaseScheduler):
     async def _part(self, reason: str) -> None:
         """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
         self._checkpoints.run()
-        await self._frontier.close()
-        if self._frontier.wants_checkpoint:
+        await self._peers.close()
+        if self._peers.wants_checkpoint:
             self._checkpoints.run()  # takes out what was lost by then; the last one makes that durable
-        for name, value in self._frontier.stats().items():
+        for name, value in self._peers.stats().items():
             self._stats.set_value(name, value)
         await self._end(self._checkpoints.close(), reason)
 
@@ -190,7 +194,7 @@ class Scheduler(BaseScheduler):
 
     def _enqueue(self, request: Request) -> bool:
         fetch = self._runtime.fetch_behind(request)
-        if fetch is None and self._runtime.team is not None:
+        if fetch is None and self._peers.are_there:
             request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         comes_back = request.meta.pop(COMES_BACK, False)
         if fetch is not None and self._is_again(request, fetch, comes_back=comes_back):
@@ -206,18 +210,11 @@ class Scheduler(BaseScheduler):
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         flags |= _flags(request, fetch)
-        found = Link(request.url, host_of(request.url), key=self._key(request))
+        found = Link(request.url, host_of(request.url), priority=request.priority, key=self._key(request))
         if comes_back and self._frontier.again(found.key, priority=request.priority, request=blob):
             return True
-        added = self._frontier.add_request(
-            found,
-            depth=depth,
-            priority=request.priority,
-            flags=flags,
-            request=blob,
-            referrer=fetch.visit.key if fetch is not None else NO_REFERRER,
-        )
-        if not added:
+        referrer = fetch.visit.key if fetch is not None else NO_REFERRER
+        if not self._frontier.add([found], depth=depth, referrer=referrer, asked=Asked(flags, blob)):
             self._stats.inc_value("dupefilter/filtered")
             logger.debug("Filtered duplicate request: %(request)s", {"request": request})
             return False
@@ -306,7 +303,7 @@ class Scheduler(BaseScheduler):
 
     def _region(self, request: Request) -> bytes:
         """Of many workers, one has all of a site; in one process another fingerprinter may take two sites for one."""
-        return self._runtime.fingerprints.region(host_of(request.url)) if self._runtime.team is not None else b""
+        return self._runtime.fingerprints.region(host_of(request.url)) if self._peers.are_there else b""
 
     # Out of the frontier
 
@@ -339,7 +336,7 @@ class Scheduler(BaseScheduler):
         return request
 
     def _next_visit(self) -> Visit | None:
-        if self._checkpoints.failed:
+        if self._checkpoints.failure:
             return None
         visit = self._ask()
         if visit is None and self._runtime.fetches:

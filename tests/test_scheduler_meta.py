@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.urls.record import Flag
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.page.items import Link
 from sitecrawl.scheduler import Scheduler
 
@@ -40,7 +40,7 @@ def test_what_we_say_of_a_page_is_not_handed_on(tmp_path: Path, before: list[str
         scheduler._spider = crawler.spider
         meta = {**SAID, "mine": 1} | ({"redirect_urls": before} if before else {})
         page = Link("http://a.example/", "a.example", key=bytes(16))
-        runtime.frontier.add_request(page, depth=1, priority=0, flags=Flag.NONE, request=pack({"meta": meta}))
+        runtime.frontier.add([page], depth=1, asked=Asked(request=pack({"meta": meta})))
         request = handed_out(scheduler)
         led = {**request.meta, "redirect_urls": [*(before or ()), request.url]}
         scheduler.enqueue_request(Request("http://copied.example/", meta=request.meta))

@@ -23,6 +23,8 @@ COOKIES: Final = Setting("SITECRAWL_COOKIES", False, "yes or no",
 ORDER: Final = Setting("SITECRAWL_ORDER", "aopic", "name",
     "Which URL is next: by importance, by the spider's own score, level by level, or the newest.",
     choices=("aopic", "aopic-published", "best", "bfs", "dfs"))
+FRONTIER: Final = Setting("SITECRAWL_FRONTIER", "", "class",
+    "The path of [a frontier of your own](design/frontier.md), in the place of sitecrawl's.")
 LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
     "Which of a page's links goes first, if the order leaves it open; `auto`: the usual one for the order.",
     choices=("auto", "first", "last"))

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-
-_NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 
 
 class Loose:
@@ -24,8 +19,7 @@ class Loose:
         return bool(self._waiting or self.in_flight)
 
     def add(self, found: Link, *, depth: int, flags: int, referrer: bytes) -> None:
-        record = UrlRecord(found.url, flags=flags, depth=depth, referrer=referrer, rank=_NO_PRIORITY)
-        self._wait(Visit(found.key, record, Host(b"", found.host), None))
+        self._wait(Visit.of(found, depth, referrer, flags))
 
     def _wait(self, visit: Visit) -> None:
         visit.volatile, visit.host = True, None

@@ -21,8 +21,9 @@ from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.join import FORMAT
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.run import PLACE
-from sitecrawl.cluster.standing import Standing, Totals, Whole
+from sitecrawl.cluster.standing import Standing, Whole
 from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.frontier.contract import Figures
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, SPLITS, Fingerprinter
@@ -112,10 +113,10 @@ class CrawlOnRedis:
                 self.client.delete(lease)
         self.client.delete(self.keys.base(PLACE) + "workers")
 
-    def totals(self) -> Totals:
+    def figures(self) -> Figures:
         """The crawl's counts, as its partitions' workers have told them last. Raises `CorruptFile`."""
         tallies = [self.client.hget(self.keys.base(number) + "state", "tally") for number in self.partitions]
-        return Whole([Standing(0, tally or b"", 0, 0) for tally in tallies]).totals()
+        return Whole([Standing(0, tally or b"", 0, 0) for tally in tallies]).figures()
 
     def fingerprint(self, href: str) -> bytes:
         """The key of a URL that is fetched by GET."""

@@ -19,7 +19,6 @@ from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.left import held_back
 from sitecrawl.frontier.moving import Facts, Move, Row
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
@@ -117,10 +116,11 @@ class Partitions:
 
     def standing(self, *, idle: bool) -> OfWorker:
         """State of this worker."""
-        frontier, found = self.frontier, held_back(self.frontier)
+        figures = self.frontier.figures
+        found = figures.held
         held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
-        silent, good = (frontier.silent, len(frontier.silent_hosts)), frontier.judge.good
-        return OfWorker(self.holdings.session, idle, self._lowest(), held, frontier.joined, *silent, good)
+        others = figures.joined, figures.silent, figures.silent_hosts, self.frontier.judge.good
+        return OfWorker(self.holdings.session, idle, self._lowest(), held, *others)
 
     def hear(self, whole: Whole) -> None:
         """Take the figures of all workers, beside which hosts are judged."""

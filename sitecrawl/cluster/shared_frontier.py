@@ -11,6 +11,7 @@ the pages that Redis has not heard of. Right after a checkpoint partitions come 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sitecrawl.cluster.bundles import Bundle
@@ -24,12 +25,12 @@ from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.recorder import Recorder
 from sitecrawl.cluster.run import Run
-from sitecrawl.cluster.standing import Totals, Whole
+from sitecrawl.cluster.standing import Whole
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
-from sitecrawl.frontier.contract import Capability
+from sitecrawl.frontier.contract import Asked, Capability, Contents, Figures, Manners
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.visit import Visit
@@ -47,8 +48,8 @@ _SOON: Final = 0.02
 """Seconds after which a worker that has nothing to do makes a checkpoint of what it has done."""
 
 
-class SharedFrontier:
-    """See the module; what its calls mean is said in `frontier.contract`.
+class SharedFrontier(Peers):
+    """See the module; what its calls mean is said in `frontier.contract` and `frontier.peers`.
 
     `run` has the crawl's limits; with `watch` nothing left to do is no end. `seeds_key` names a queue of further
     seeds on Redis.
@@ -75,7 +76,8 @@ class SharedFrontier:
         self._page_limit = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
         self._recorder = Recorder(partitions, self._page_limit, run)
         self._loose = Loose()
-        self.counts = Totals()
+        self._whole = Figures()
+        """Of all workers, as Redis has heard of them last."""
         self.is_working = False
         """Whether Redis has confirmed what this worker had when it began."""
         self.is_starting = True
@@ -98,57 +100,44 @@ class SharedFrontier:
         return self.partitions.frontier
 
     @property
+    def are_there(self) -> bool:
+        return True
+
+    @property
+    def session(self) -> str:
+        return self.holdings.session
+
+    @property
+    def share(self) -> float:
+        return self.partitions.share
+
+    @property
     def is_first(self) -> bool:
-        """Whether no other worker was at work when this one began."""
         return self.run.is_first
 
     @property
     def is_last(self) -> bool:
-        """Whether this worker has ended, and no other was at work then; as far as Redis could say."""
         return self.exchange.is_last
 
     # Growth
 
-    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(
+        self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER, asked: Asked | None = None
+    ) -> int:
+        """What is new may be filtered by another worker."""
         self._is_dirty = True
-        return self.frontier.add(found, depth=depth, referrer=referrer)
+        if asked is not None and asked.flags & Flag.VOLATILE:
+            for link in found:
+                self._loose.add(link, depth=depth, flags=asked.flags, referrer=referrer)
+            return len(found)
+        if asked is not None and asked.flags & Flag.REQUISITE and referrer in self.partitions.orphans:
+            return 0
+        return self.frontier.add(found, depth=depth, referrer=referrer, asked=asked)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         if visit.key in self._loose.in_flight:
             return self.frontier.add(found, depth=visit.depth + 1)
         return 0 if visit.key in self.partitions.orphans else self.frontier.expand(visit, found, rest=rest)
-
-    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        self._is_dirty = True
-        return (
-            0 if page in self.partitions.orphans else self.frontier.require(page, found, depth=depth, request=request)
-        )
-
-    def add_request(
-        self,
-        found: Link,
-        *,
-        depth: int,
-        priority: int,
-        flags: int,
-        request: bytes | None,
-        referrer: bytes = NO_REFERRER,
-        brings_credit: bool = False,
-    ) -> bool:
-        """True may mean that another worker filters it."""
-        self._is_dirty = True
-        if flags & Flag.VOLATILE:
-            self._loose.add(found, depth=depth, flags=flags, referrer=referrer)
-            return True
-        return self.frontier.add_request(
-            found,
-            depth=depth,
-            priority=priority,
-            flags=flags,
-            request=request,
-            referrer=referrer,
-            brings_credit=brings_credit,
-        )
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
         if not self.partitions.territory.has(key):
@@ -162,7 +151,7 @@ class SharedFrontier:
         self.frontier.receive(found.messages)
         self._page_limit.receive(held, found)
         for act in found.acts:
-            act.carry_out(self.frontier)
+            act.carry_out(self.frontier.by_hand)
         held.received.append(bundle)
         held.read += 1
         self._is_dirty = True
@@ -175,18 +164,19 @@ class SharedFrontier:
         Raises `OptionError` for what is known to be impossible.
         """
         if act.host:
-            act.check(self.frontier, is_here=self.has(act.host))
+            act.check(self.frontier.by_hand, is_here=self.has(act.host))
         self._recorder.act(act)
         self._is_dirty = True
 
-    def retry_given_up(self) -> int:
-        """Ask the hosts again that were given up, of those that this worker has: as `DiskFrontier.retry_given_up`."""
-        self._is_dirty = True
-        return self.frontier.retry_given_up()
-
     def has(self, host_name: str) -> bool:
-        """Whether a host is this worker's."""
         return self.partitions.has(host_name)
+
+    def tell(self, text: str) -> None:
+        """Redis keeps it as long as the crawl, and hears it before what is stored from now on."""
+        self.exchange.scope.add(text)
+
+    def end(self, reason: str) -> None:
+        self.exchange.end(reason)
 
     # Work
 
@@ -204,24 +194,22 @@ class SharedFrontier:
         return self.frontier.hosts
 
     @property
-    def waiting(self) -> int:
-        return max(0, self.counts.queued - len(self.in_flight))
+    def manners(self) -> Manners:
+        return self.frontier.manners
 
     @property
-    def held(self) -> int:
-        return self.counts.held.urls.total()
+    def contents(self) -> Contents:
+        return self.frontier.contents
 
     @property
-    def joined(self) -> int:
-        return self.counts.joined
-
-    @property
-    def silent(self) -> int:
-        return self.counts.silent
+    def figures(self) -> Figures:
+        """Those of the crawl; what is in flight is this worker's."""
+        return replace(self._whole, in_flight=len(self.in_flight), is_full=self.is_full)
 
     @property
     def is_full(self) -> bool:
-        return 0 < self.run.max_pages <= self.counts.fetched
+        """Whether as many URLs have been fetched as are wanted, on all workers."""
+        return 0 < self.run.max_pages <= self._whole.fetched
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
@@ -245,13 +233,6 @@ class SharedFrontier:
     def is_resting(self) -> bool:
         """Whether this machine can fetch nothing for some time."""
         return self._paused_at is not None and self._clock() - self._paused_at >= _PATIENCE
-
-    def is_out(self, visit: Visit) -> bool:
-        return visit.key in self.frontier.in_flight and self.frontier.is_out(visit)
-
-    def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        if self.has(host_name):
-            self.frontier.slow_down(host_name, crawl_delay)
 
     def next(self) -> Visit | None:
         self._paused_at = None
@@ -324,7 +305,7 @@ class SharedFrontier:
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """Take the state of the whole crawl; `unchanged` since the last call."""
-        self.counts = whole.totals()
+        self._whole = whole.figures()
         self.frontier.dispatcher.wants_pages = not self.is_full
         self.partitions.hear(whole)
         self._page_limit.share(whole)
@@ -350,20 +331,6 @@ class SharedFrontier:
     ) -> None:
         if visit.key in self.frontier.in_flight:
             self.frontier.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
-
-    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
-        return self.frontier.is_repeated(visit, sha1)
-
-    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
-        if visit.key in self.frontier.in_flight:
-            self.frontier.answered(visit, failed=failed, retry_after=retry_after)
-
-    def judge_content(
-        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
-    ) -> Verdict:
-        if visit.key not in self.frontier.in_flight:
-            return Verdict.NEW
-        return self.frontier.judge_content(visit, sha1, title=title, text_hash=text_hash, sample=sample)
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self._is_dirty = True
@@ -396,11 +363,11 @@ class SharedFrontier:
         """Batch that also records rows about sites for Redis."""
         return self._recorder.recording(batch)
 
-    def flush(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:
         """Hand all changes to `batch`, and with them the entries that tell Redis of them."""
         self._is_dirty, self._flushed_at = False, self._clock()
         recorded = self._recorder.under_way(batch)
-        self.frontier.flush(recorded)
+        self.frontier.prepare(recorded)
         worker = self.partitions.standing(idle=self.is_idle)
         self._recorder.record(recorded, worker, is_at_rest=self.has_nothing_to_do)
 
@@ -415,8 +382,8 @@ class SharedFrontier:
         """Whether nobody would have any use for this worker's partitions: the crawl may end while nobody has them."""
         return self.is_idle and not self._watch
 
-    def flushed(self) -> None:
-        self.frontier.flushed()
+    def committed(self) -> None:
+        self.frontier.committed()
         if self.is_through:
             self.holdings.stay()
         for held in self.holdings.held.values():
@@ -433,9 +400,6 @@ class SharedFrontier:
     def _give_up(self, entries: Iterable[Entry]) -> None:
         if self._recorder.give_up(entries):
             self._is_dirty = True
-
-    def save(self) -> None:
-        """The filter of the seen set is filled again by the next start."""
 
     # Life
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import HeldBack
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH
 from sitecrawl.frontier.urls.record import UrlState
 
@@ -100,30 +100,6 @@ NO_TALLY: Final = Tally()
 """Tally of a partition of which nothing is known yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The crawl's counts, as Redis has heard of them last (a `frontier.contract.Totals`)."""
-
-    queued: int = 0
-    fetched: int = 0
-    failed: int = 0
-    excluded: int = 0
-    requisites: int = 0
-    held: HeldBack = field(default_factory=HeldBack)
-    joined: int = 0
-    silent: int = 0
-    silent_hosts: int = 0
-
-    @property
-    def known(self) -> int:
-        return self.queued + self.fetched + self.failed + self.excluded + self.requisites
-
-    @property
-    def demoted(self) -> int:
-        """Sections and hosts that are held back."""
-        return self.held.sets.total()
-
-
 class Whole:
     """See the module. `standing` is that of each partition, one after the other. Raises `CorruptFile`."""
 
@@ -173,10 +149,11 @@ class Whole:
             good[worker.session] = max(worker.good, good.get(worker.session, 0))
         return sum(good.values()) - good.get(session, 0)
 
-    def totals(self) -> Totals:
+    def figures(self) -> Figures:
+        """The crawl's counts, as Redis has heard of them last."""
         states = [sum(counts) for counts in zip(*(tally.states for tally in self.tallies), strict=True)]
         workers = list(self._workers.values())
-        return Totals(
+        return Figures(
             states[UrlState.QUEUED],
             states[UrlState.FETCHED],
             states[UrlState.FAILED],

@@ -43,7 +43,7 @@ class Greeting:
 
     def spider_opened(self, spider: Spider) -> None:
         runtime = Runtime.of(self._crawler)
-        fetched = runtime.frontier.counts.fetched if runtime.directory.resumed else None
+        fetched = runtime.frontier.figures.fetched if runtime.directory.resumed else None
         for line in first_lines(subject_of(spider), runtime.path, fetched):
             say(line)
 

@@ -25,7 +25,6 @@ from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.own_redis import OwnRedis, Running, redis_server
-from sitecrawl.cluster.standing import Totals
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.greeting import first_lines, how_to_stop
 from sitecrawl.console.progress import how_to_resume, say_summary
@@ -37,6 +36,7 @@ from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK, Left
 from sitecrawl.crawldir.directory import workers_below
+from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.workers import stores_of
 
 logger = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ class ManyWorkers:
         if not shares:
             return False, False
         with self._crawl(url) as crawl:
-            totals = crawl.totals() if crawl is not None else Totals()
+            totals = crawl.figures() if crawl is not None else Figures()
         left = Left(totals.queued, totals.held, totals.joined, totals.silent, totals.silent_hosts, totals.failed)
         finished = all(share.reason in BY_ITSELF for share in shares.values())
         told = replace(

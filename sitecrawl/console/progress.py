@@ -198,10 +198,11 @@ class Progress:
         now = time.monotonic()
         traffic = Traffic.read(self._stats.get_stats())
         frontier = self._runtime.frontier if self._runtime is not None else None
-        pages = frontier.counts.fetched if frontier is not None else traffic.responses
+        figures = frontier.figures if frontier is not None else None
+        pages = figures.fetched if figures is not None else traffic.responses
         active = self._active_hosts()
         self._look(now)
-        waiting = frontier.waiting if frontier is not None else None
+        waiting = figures.waiting if figures is not None else None
         return Status(
             pages=pages,
             rate=self._rate.update(now, pages),
@@ -262,7 +263,8 @@ class Progress:
             yield f"round {found.number}"[:9], str(found)
 
     def _full_hosts(self) -> list[str]:
-        return full_hosts(self._runtime.local) if self._runtime is not None else []
+        has_ours = self._runtime is not None and not self._runtime.is_replaced
+        return full_hosts(self._runtime.local) if self._runtime is not None and has_ours else []
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
@@ -279,15 +281,15 @@ class Progress:
         if self._runtime is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
             return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
-        seen = self._runtime.local.seen
+        seen = None if self._runtime.is_replaced else self._runtime.local.seen
         told = replace(
             told,
             refusals=self._runtime.refusals.run.rows(),
             causes=self._runtime.outcomes.causes,
             certificates=self._runtime.outcomes.whole.distrusted(),
-            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.counts.fetched),
-            seen=seen.figures() if self._seen else None,
-            missed=seen.measured_error() if seen.exact is None else None,
+            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.figures.fetched),
+            seen=seen.figures() if self._seen and seen is not None else None,
+            missed=seen.measured_error() if seen is not None and seen.exact is None else None,
         )
         told = _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
         has_done_nothing = reason == FINISHED and not traffic.responses and self._runtime.directory.resumed
@@ -298,9 +300,9 @@ class Progress:
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    frontier, counts = runtime.frontier, runtime.frontier.counts
+    counts = runtime.frontier.figures
     again = how_to_resume(runtime.job, runtime.path) if counts.queued or not finished else None
-    rests = long_rests(frontier.hosts.live(), time.monotonic())
+    rests = long_rests(runtime.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
         rests=in_words(rests, time.time()),
@@ -310,9 +312,9 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
             failed=counts.failed,
             waiting=counts.queued,
             resumed=runtime.directory.resumed,
-            held=frontier.held,
-            joined=frontier.joined,
-            silent=frontier.silent,
+            held=counts.held_back,
+            joined=counts.joined,
+            silent=counts.silent,
         ),
         directory=runtime.path,
         remote=str(runtime.stats.get_value("remote/place", "")),

@@ -90,7 +90,7 @@ class Again(Participant):
             return 0.0
         rounds = read_rounds(runtime.database)
         is_open = bool(rounds) and rounds[-1].is_open
-        if not is_open and (resume or not runtime.frontier.counts.known):
+        if not is_open and (resume or not runtime.frontier.figures.known):
             return 0.0
         self._rounds = rounds
         if not is_open:
@@ -110,11 +110,11 @@ class Again(Participant):
         return rounds[-1].began
 
     def _new_round(self) -> Round:
-        frontier, store = self._runtime.frontier, self._runtime.store
+        store = self._runtime.store
         assert store is not None
-        waits = frontier.waiting > frontier.held + frontier.joined + frontier.silent
         number = self._rounds[-1].number + 1 if self._rounds else 1
-        return Round(number, math.floor(time.time()) + 1.0, row=store.last_id, is_first=waits)
+        is_first = self._runtime.frontier.figures.may_be_fetched
+        return Round(number, math.floor(time.time()) + 1.0, row=store.last_id, is_first=is_first)
 
     # What is asked for
 

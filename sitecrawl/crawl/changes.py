@@ -24,6 +24,7 @@ from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets.change import (
@@ -61,12 +62,14 @@ class Engine(Protocol):
     stats: StatsCollector
     database: Database
     team: SharedFrontier | None
+    peers: Peers
+    terms: LiveTerms
     on_moved: list[Callable[[], None]]
 
     @property
     def local(self) -> DiskFrontier: ...
     @property
-    def terms(self) -> LiveTerms: ...
+    def is_replaced(self) -> bool: ...
     @property
     def max_pages(self) -> int: ...
 
@@ -106,8 +109,8 @@ class Changes(Participant):
             self._tell(change)  # again: this worker may have been killed before it did
         if any(change.option in _OUT for change in self.all):
             self._look_again()
-        else:
-            self._runtime.local.readmit()
+        elif not self._runtime.is_replaced:
+            self._runtime.local.by_hand.readmit()
 
     def _resume(self, change: Change) -> None:
         said = self._said(*change.thing)
@@ -155,9 +158,8 @@ class Changes(Participant):
         return time.time() if last is None else max(time.time(), math.nextafter(last.at, math.inf))
 
     def _tell(self, change: Change) -> None:
-        """Send a change to the other workers, which ignore what they have."""
-        if self._runtime.team is not None:
-            self._runtime.team.exchange.scope.add(PREFIX + change.pack())
+        """The other workers, which take what they know already for nothing."""
+        self._runtime.peers.tell(PREFIX + change.pack())
 
     def expect(self, option: str, host: str, was: object) -> None:
         """Raise `OptionError` if the value is not `was`, because somebody else has changed it meanwhile."""
@@ -171,7 +173,7 @@ class Changes(Participant):
     def _check(self, option: str, host: str) -> None:
         if option in _OF_SCOPE and self._scope is None:
             raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
-        if option == "max_pages" and host and self._runtime.local.keeps_levels:
+        if option == "max_pages" and host and self._runtime.local.by_hand.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so no host can have max_pages"
             )
@@ -240,7 +242,7 @@ class Changes(Participant):
         delay = (before, self._delay(host)) if option == "delay" else None
         if option in _OUT:
             self._look_again()
-        self._runtime.local.reconsider(host, delay=delay)
+        self._runtime.local.by_hand.reconsider(host, delay=delay)
         for listener in self.on_changed:
             listener()
         wake(self._runtime.crawler)
@@ -259,7 +261,7 @@ class Changes(Participant):
         """Check each waiting link by `_is_out` when its turn comes, and requeue those that were set aside."""
         self._asks_where = any(change.option == "scope" for change in self.all)
         self._runtime.terms.is_out = self._is_out
-        self._runtime.local.readmit()
+        self._runtime.local.by_hand.readmit()
 
     def readmit_soon(self) -> None:
         """Look again soon at URLs set aside, after new partitions or another seed."""
@@ -270,7 +272,7 @@ class Changes(Participant):
     def _readmit(self) -> None:
         self._is_due = False
         if not is_closing(self._runtime.crawler):
-            self._runtime.local.readmit()
+            self._runtime.local.by_hand.readmit()
             wake(self._runtime.crawler)
 
     def _is_out(self, url: str, host: str, depth: int) -> bool:

@@ -28,6 +28,7 @@ from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)
@@ -48,15 +49,17 @@ def has_our_scheduler(settings: BaseSettings) -> bool:
 
 
 class Checkpoints:
-    """See the module. `before` is called before each checkpoint, `close` after the last."""
+    """See the module. `before` is called before each, `saved` after the last, and `close` when no more can come."""
 
     def __init__(
         self,
         crawler: Crawler,
         database: Database,
         frontier: Frontier,
+        peers: Peers,
         *,
         before: Callable[[], None],
+        saved: Callable[[], None],
         close: Callable[[], None],
     ) -> None:
         assert crawler.stats
@@ -64,7 +67,9 @@ class Checkpoints:
         self._stats = crawler.stats
         self._database = database
         self._frontier = frontier
+        self._peers = peers
         self._before = before
+        self._saved = saved
         self._close_files = close
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
@@ -106,8 +111,8 @@ class Checkpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough URLs are finished for a checkpoint."""
-        return self.pages >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
+        """Whether the next should not wait for its time."""
+        return self.pages >= PAGES_PER_CHECKPOINT or self._peers.wants_checkpoint
 
     def run(self) -> None:
         """Write a checkpoint; if it fails, end the crawl."""
@@ -122,21 +127,20 @@ class Checkpoints:
     def write(self) -> None:
         """Write a checkpoint. Raises `StorageError`."""
         batch = self._database.batch()
-        recorded = self._frontier.recording(batch)
-        for participant in self._participants:
-            participant.prepare(recorded)
-        self._frontier.flush(recorded)
+        recorded = self._peers.recording(batch)
+        parts: list[Participant] = [*self._participants, self._frontier]
+        for part in parts:
+            part.prepare(recorded)
         self._database.write(batch)
-        for participant in self._participants:
-            participant.committed()
-        self._frontier.flushed()
+        for part in parts:
+            part.committed()
         self.pages = 0
 
     def save(self) -> None:
         """Write the last checkpoint, and files that make the next start quick. Raises `StorageError`."""
         self._before()
         self.write()
-        self._frontier.save()
+        self._saved()
 
     def close(self) -> Deferred[None] | None:
         """Save, and close all files, whatever fails. Returns an awaitable only with `last_acts`."""

@@ -45,7 +45,7 @@ class ContentSeen:
         if not self._skips_links or fetch.visit.again:
             return True
         self._finish_handled()
-        if not self._frontier.is_repeated(fetch.visit, page.sha1):
+        if not self._frontier.contents.is_repeated(fetch.visit, page.sha1):
             return True
         self._counts["links_skipped"] += 1
         return False
@@ -60,7 +60,7 @@ class ContentSeen:
         if page is None:
             return
         title = page.title or ""
-        verdict = self._frontier.judge_content(
+        verdict = self._frontier.contents.judge(
             fetch.visit, page.sha1, title=title, text_hash=page.text_hash, sample=page.sample
         )
         self._counts["pages"] += 1

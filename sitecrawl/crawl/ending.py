@@ -13,8 +13,9 @@ from typing import Final
 
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.contract import HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import HeldBack, held_back, sets
+from sitecrawl.frontier.left import sets
 
 FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""
@@ -78,20 +79,15 @@ class Left:
 
 def left_of(runtime: Runtime) -> Left:
     """Count what is left now, from memory alone."""
-    frontier, counts, whole, team = runtime.frontier, runtime.frontier.counts, runtime.whole, runtime.team
-    held, silent_hosts = HeldBack(), 0
-    if whole is not None:
-        held, silent_hosts = held_back(whole), len(whole.silent_hosts)
-    elif team is not None:
-        held, silent_hosts = team.counts.held, team.counts.silent_hosts
+    figures = runtime.frontier.figures
     return Left(
-        waiting=counts.queued,
-        held=held,
-        joined=frontier.joined,
-        silent=frontier.silent,
-        silent_hosts=silent_hosts,
-        failed=counts.failed,
-        full=frontier.is_full,
+        waiting=figures.queued,
+        held=figures.held,
+        joined=figures.joined,
+        silent=figures.silent,
+        silent_hosts=figures.silent_hosts,
+        failed=figures.failed,
+        full=figures.is_full,
         max_depth=runtime.terms.crawl.max_depth,
     )
 

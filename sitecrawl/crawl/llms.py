@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, pack
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.urls.record import Flag
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.llms_txt import PATH, is_llms_txt, links_in
 from sitecrawl.urls.url import WEB, Url, parse
@@ -21,11 +21,9 @@ _DEPTH = 1
 def ask(runtime: Runtime, seeds: Iterable[Url]) -> None:
     """Queue a request for each host, before its pages. Those of earlier runs are known and not repeated."""
     for url in {seed.host: parse(PATH, seed.href) for seed in seeds if seed.scheme in WEB}.values():
-        link = Link(url.href, url.host, key=runtime.key_of(url.href))
+        link = Link(url.href, url.host, priority=1, key=runtime.key_of(url.href))
         request = pack({"meta": {GUESS: True}})  # nobody has said that there is one
-        runtime.frontier.add_request(
-            link, depth=_DEPTH, priority=1, flags=Flag.NONE, request=request, brings_credit=True
-        )
+        runtime.frontier.add([link], depth=_DEPTH, asked=Asked(request=request, brings_credit=True))
 
 
 def read(runtime: Runtime, fetch: Fetch | None, page: PageItem) -> bool:

@@ -58,13 +58,13 @@ class Recrawling:
         """Start fetching pages again."""
         self._runtime = Runtime.of(self._crawler)
         runtime, options = self._runtime, configuration.recrawl(self._crawler.settings)
-        self._store = RevisitStore(runtime.database, options, lambda: runtime.share)
+        self._store = RevisitStore(runtime.database, options, lambda: runtime.peers.share)
         runtime.checkpoints.add(self._store)
         runtime.on_moved.append(self._store.reload)
         runtime.on_finish.append(self._finished)
         runtime.local.link_credit.ledger.comes_back = True
         self._versions = Versions(runtime.path)
-        if runtime.team is None:  # workers have other URLs whenever sites come and go
+        if not runtime.peers.are_there:  # workers have other URLs whenever sites come and go
             runtime.on_begin.append(self._begun)
             self._is_adopted = False
             deferred_from_coro(self._run())
@@ -121,7 +121,7 @@ class Recrawling:
 
     def _stay(self) -> None:
         # Also while all of them wait for hosts that are down; and others may have some for this worker.
-        is_waiting = self._store is not None and (self._store.pages or self._runtime.team is not None)
+        is_waiting = self._store is not None and (self._store.pages or self._runtime.peers.are_there)
         if is_waiting or not self._is_adopted:
             raise DontCloseSpider
 

@@ -20,7 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base import declared, descriptors
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.changes import Changes
@@ -31,6 +31,7 @@ from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
+from sitecrawl.crawl.own_frontier import NEEDS_OURS, own_frontier
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import in_progress, stop, wake
 from sitecrawl.crawl.reading import page_reading
@@ -43,11 +44,12 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.by_hand import RETRY, Act
-from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.isolation.pool import NoParser
@@ -100,8 +102,14 @@ class Runtime:
     told: Told | None = None
     """Arguments and settings of the run; None before the scheduler is open."""
     frontier: Frontier
+    peers = Peers()
+    """The other workers, where the crawl is shared."""
     whole: DiskFrontier | None = None
-    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster, and where a
+    project has a frontier of its own.
+    """
+    team: SharedFrontier | None = None
+    """The frontier of a worker; None where there is no cluster."""
     browser: Callable[[], BrowserLoad] | None = None
     """Load of the rendering browser, whose pages' hosts stay busy until it is done; None without rendering."""
     asks_robots = False
@@ -126,8 +134,6 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
-        self.team: SharedFrontier | None = None
-        """The frontier of a worker; None where there is no cluster."""
         try:
             keep_copy(self.database, self.directory)
             make = FrontierFactory(
@@ -137,11 +143,9 @@ class Runtime:
                 host_key=self.fingerprints.host,
                 fingerprint=self._fingerprint,
             )
-            listener = FrontierListener(self)
-            if joined is None:
-                self.frontier = self.whole = make.own(self.database, listener)
-            else:
-                self.frontier = self.team = make.of_worker(self.database, joined, listener)
+            self.terms = make.terms
+            """What holds for the crawl and its hosts now."""
+            self._make_frontier(make)
             self.reading = page_reading(settings, self.stats)
         except BaseException:
             self.database.close()
@@ -167,7 +171,7 @@ class Runtime:
             self.stats,
             limit=declared.MAX_WANT_TIME.read(settings),
             is_under_way=self.fetches.__contains__,
-            begun=self.frontier.pause,
+            begun=self.peers.pause,
             ended=partial(wake, crawler),
             give_up=partial(stop, crawler),
         )
@@ -175,13 +179,24 @@ class Runtime:
             crawler,
             self.database,
             self.frontier,
+            self.peers,
             before=self.finish_handled,
+            saved=self._saved,
             close=self.close,
         )
         self.changes = Changes(self)
         own = self.seed_hosts, self.refusals, self.outcomes, self.changes, self.access
         for part in (*own, Wishes(self.path, self._retry_all)):
             self.checkpoints.add(part)
+
+    def _make_frontier(self, make: FrontierFactory) -> None:
+        listener = FrontierListener(self)
+        if self.joined is not None:
+            self.frontier = self.peers = self.team = make.of_worker(self.database, self.joined, listener)
+        elif (own := own_frontier(self.crawler, listener)) is not None:
+            self.frontier = own
+        else:
+            self.frontier = self.whole = make.own(self.database, listener)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
@@ -199,17 +214,18 @@ class Runtime:
 
     @property
     def local(self) -> DiskFrontier:
-        """The frontier in this process: of the whole crawl, or of a worker's part; another object whenever partitions
-        come or go.
+        """Sitecrawl's own frontier of what is in this process: the whole crawl, or a worker's part, another one
+        whenever sites come or go. Raises `OptionError` where a project has a frontier of its own.
         """
         found = self.whole if self.team is None else self.team.frontier
-        assert found is not None  # it is one of the two
+        if found is None:
+            raise OptionError(NEEDS_OURS.format("This"))
         return found
 
     @property
-    def terms(self) -> LiveTerms:
-        """Current terms of the crawl and its hosts."""
-        return self.local.terms
+    def is_replaced(self) -> bool:
+        """Whether a project has a frontier of its own, so that there is no `local`."""
+        return self.whole is None and self.team is None
 
     @property
     def max_pages(self) -> int:
@@ -233,20 +249,6 @@ class Runtime:
         return scope if isinstance(scope, Scope) else None
 
     @property
-    def share(self) -> float:
-        """The part of all sites that is in this process."""
-        return 1.0 if self.team is None else self.team.partitions.share
-
-    def has(self, host_name: str) -> bool:
-        """Whether a host's site belongs to this process."""
-        return self.team is None or self.team.has(host_name)
-
-    def end_all(self, reason: str) -> None:
-        """End the crawl of the other workers, too, with Scrapy's finish `reason`."""
-        if self.team is not None:
-            self.team.exchange.end(reason)
-
-    @property
     def path(self) -> Path:
         return self.directory.path
 
@@ -257,7 +259,7 @@ class Runtime:
         if self.store is None:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
-            counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
+            counter = LinkCounter(self.key_of, self.peers.has if self.peers.are_there else None)
             refer_to(self.path, configuration.earlier_crawls(self.crawler.settings))
             store = WarcStore(self.path, options, counter, EarlierCrawls(self.path, lasting=True))
             position = self.database.get("meta", PAGES)
@@ -289,9 +291,8 @@ class Runtime:
         return self.store.last_id
 
     def retry_given_up(self) -> None:
-        """Ask this process' given-up hosts again."""
-        frontier = self.team or self.whole
-        if frontier is not None and (urls := frontier.retry_given_up()):
+        """Ask the hosts again that were given up, of those that this process has."""
+        if not self.is_replaced and (urls := self.local.by_hand.retry_given_up()):
             logger.info("%d URLs of hosts that never answered are tried again", urls)
             self.stats.inc_value("frontier/retried_given_up", urls)
             wake(self.crawler)
@@ -334,7 +335,8 @@ class Runtime:
         """Give the requisites of the page with the key `page` to the frontier (`Frontier.require`)."""
         for part in parts:
             part.key = self.key_of(part.url)
-        return self.frontier.require(page, parts, depth=depth, request=request) if parts else 0
+        asked = Asked(Flag.REQUISITE, request)
+        return self.frontier.add(parts, depth=depth, referrer=page, asked=asked) if parts else 0
 
     def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
         """Give the links of the stored page `url` to the frontier; returns the number of new ones."""
@@ -361,16 +363,11 @@ class Runtime:
             self.seed_hosts.add(seed.host)
         if (scope := self.scope) is not None and scope.add_seed(seed, led_to=not named):
             self.changes.readmit_soon()
-        if self.team is not None:
-            self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
+        self.peers.tell(seed.href if named else LED_TO + seed.href)
 
     def say(self, text: str) -> None:
-        """Send `text` to the `heard` method of all other workers' spiders, also those that start later.
-
-        Redis keeps it as long as the crawl, and delivers it before anything stored later. Duplicates are kept once.
-        """
-        if self.team is not None:
-            self.team.exchange.scope.add(SAID + text)
+        """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`."""
+        self.peers.tell(SAID + text)
 
     # Fetches
 
@@ -447,6 +444,11 @@ class Runtime:
                 self.finish(fetch)
 
     # The end
+
+    def _saved(self) -> None:
+        """The last checkpoint is made: make the next start quick."""
+        if self.whole is not None:
+            self.whole.save()
 
     def close(self) -> None:
         """Close all files. Changes since the last checkpoint are dropped."""

@@ -27,13 +27,24 @@ def workers(settings: BaseSettings) -> tuple[int, bool]:
     """Number of processes that share the crawl, and whether it was `auto`. Raises `OptionError`."""
     given = str(declared.WORKERS.read(settings))
     if given == "auto":
+        _check_frontier(settings)
         return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
     if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= ClusterOptions.MOST_SHARDS:
         raise OptionError(
             f"SITECRAWL_WORKERS is {given!r}, and has to be auto, for one each core, or a whole number from 1 to "
             f"{ClusterOptions.MOST_SHARDS}"
         )
+    if int(given) > 1:
+        _check_frontier(settings)
     return int(given), False
+
+
+def _check_frontier(settings: BaseSettings) -> None:
+    if declared.FRONTIER.read(settings):
+        raise OptionError(
+            "Workers share sitecrawl's own frontier alone: leave out SITECRAWL_FRONTIER, or SITECRAWL_WORKERS and "
+            "SITECRAWL_CLUSTER"
+        )
 
 
 def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
@@ -41,6 +52,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     params = None if only_looks() else redis_of(settings)
     if params is None:
         return None
+    _check_frontier(settings)
     if not seen(settings).has_set:
         raise OptionError(
             "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "

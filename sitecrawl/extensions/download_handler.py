@@ -37,6 +37,7 @@ from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.setting import NO_LIMIT
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
@@ -88,6 +89,7 @@ class DownloadHandler(BaseDownloadHandler):
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout = limits.TOTAL_TIME.read(settings)
+        self._keeps_levels = settings.getint("DEPTH_LIMIT") > 0 and configuration.order(settings).by_level
         self._retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
@@ -152,7 +154,7 @@ class DownloadHandler(BaseDownloadHandler):
         """
         runtime = Runtime.of(self.crawler)
         fetch = runtime.fetch_behind(request) if request.method in _SAFE else None
-        return None if fetch is None or runtime.local.keeps_levels else fetch.visit.host
+        return None if fetch is None or self._keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
         """Keep the cookies that an answer sets; return its headers masked."""

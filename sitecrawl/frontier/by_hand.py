@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.dust.evidence import State
+from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
+from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.judge.host_limits import HostLimits
+from sitecrawl.frontier.judge.trap_judge import TrapJudge
+from sitecrawl.frontier.urls.tables import HostTable
+from sitecrawl.frontier.urls.url_states import UrlStates
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +28,102 @@ RETRY: Final = "retry"
 """Ask the hosts again that were given up."""
 
 
+class ByHand:
+    """What can be done to a frontier, and to what it waits for, beside its crawl. `terms` are changed elsewhere."""
+
+    def __init__(
+        self,
+        *,
+        dispatcher: Dispatcher,
+        hosts: HostTable,
+        states: UrlStates,
+        judge: TrapJudge,
+        forms: Forms,
+        limits: HostLimits,
+        terms: LiveTerms,
+        clock: Callable[[], float],
+        keeps_levels: bool,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._hosts = hosts
+        self._states = states
+        self._judge = judge
+        self._forms = forms
+        self._limits = limits
+        self._terms = terms
+        self._clock = clock
+        self.keeps_levels = keeps_levels
+        """Whether no level may be left before all of it is done."""
+
+    def retry_given_up(self) -> int:
+        """Ask the hosts again that were given up, whether they ever answered or not; gives the number of URLs that
+        had failed, and are queued again.
+        """
+        hosts = list(self._states.retry_given_up())
+        for host in dict.fromkeys(hosts):
+            host.failures, host.silent = 0, {}
+        self._dispatcher.place(hosts)
+        self._dispatcher.silent_hosts.hurry(self._clock())
+        return len(hosts)
+
+    def readmit(self) -> int:
+        """Queue again what was set aside, for what is in scope has changed; gives the number of URLs."""
+        hosts = list(self._states.readmit())
+        self._dispatcher.place(hosts)
+        return len(hosts)
+
+    def reconsider(self, name: str = "", *, delay: tuple[float, float] | None = None) -> None:
+        """What holds for the host of that name, or for all, is otherwise now; of what was a `delay` before and after,
+        the pause that is under way becomes longer or shorter, too.
+        """
+        hosts = [host for host in self._hosts.live() if not name or self._hosts.has(host, name)]
+        for host in hosts:
+            if self._limits.look(host):
+                self._hosts.changed(host)
+            if delay is not None and (name or self._terms.sheets.of(host.name).delay is None):
+                host.shift(*delay)
+        self._dispatcher.place(hosts)
+
+    def block(self, host: Host, section: Section | None = None) -> None:
+        """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
+        self.check_block()
+        self._judge.block(host, section)
+        self._changed(host, section)
+
+    def check_block(self) -> None:
+        """Raises `OptionError` where nothing can be blocked."""
+        if self.keeps_levels:
+            raise OptionError(
+                "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
+            )
+
+    def vouch(self, host: Host, section: Section | None = None) -> None:
+        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
+        if section is not None and (learnt := self._forms.learners.rule_of(host, section)) is not None:
+            self._forms.order(host, learnt, State.REFUSED)
+        else:
+            self._judge.vouch(host, section)
+        self._changed(host, section)
+
+    def _changed(self, host: Host, section: Section | None) -> None:
+        self._hosts.changed(host, section)
+        self._dispatcher.ended(host)
+
+    def unit(self, name: str, shape: str = "") -> tuple[Host, Section | None]:
+        """The host of that name, in memory from here on, and its section of that shape, if one is named. Raises
+        `OptionError`.
+        """
+        host = self._hosts.get(self._hosts.key_of(name))
+        if host is None:
+            raise OptionError(f"The crawl knows no host {name!r}")
+        if not shape:
+            return host, None
+        for section in host.sections.values():
+            if section.shape == shape:
+                return host, section
+        raise OptionError(f"{name} has no section {shape!r}")
+
+
 class Act(NamedTuple):
     """One of these, on the host of that name, or on the section of that shape."""
 
@@ -29,48 +133,35 @@ class Act(NamedTuple):
     shape: str = ""
     """Empty where it is for the whole host."""
 
-    def do(self, frontier: DiskFrontier) -> str:
+    def do(self, hand: ByHand) -> str:
         """Returns what was done, in words; empty if that is nothing. Raises `OptionError` for what cannot be."""
         if self.name == RETRY:
-            urls = frontier.retry_given_up()
+            urls = hand.retry_given_up()
             return f"{urls:,} URLs of hosts that never answered are tried again" if urls else ""
         if self.name == BLOCK:
-            frontier.block(*self._unit(frontier))
+            hand.block(*hand.unit(self.host, self.shape))
             return f"Blocked: {self.unit}"
         if self.name == RELEASE:
-            frontier.vouch(*self._unit(frontier))
+            hand.vouch(*hand.unit(self.host, self.shape))
             return f"Set free: {self.unit}"
         raise OptionError(f"There is no act {self.name!r}")
 
-    def carry_out(self, frontier: DiskFrontier) -> None:
+    def carry_out(self, hand: ByHand) -> None:
         """As `do`, where nobody waits for an answer: it is logged."""
         try:
-            if done := self.do(frontier):
+            if done := self.do(hand):
                 logger.info("By hand: %s", done)
         except OptionError as error:
             logger.warning("%s cannot be done, as was wanted by hand: %s", self.name.capitalize(), error)
 
-    def check(self, frontier: DiskFrontier, *, is_here: bool) -> None:
-        """Raises `OptionError` for what cannot be. `is_here`: whether `frontier` has the sites of the host."""
+    def check(self, hand: ByHand, *, is_here: bool) -> None:
+        """Raises `OptionError` for what cannot be. `is_here`: whether `hand` has the sites of the host."""
         if self.name == BLOCK:
-            frontier.check_block()
+            hand.check_block()
         if is_here:
-            self._unit(frontier)
+            hand.unit(self.host, self.shape)
 
     @property
     def unit(self) -> str:
         """What it is done to, in words."""
         return self.host + self.shape
-
-    def _unit(self, frontier: DiskFrontier) -> tuple[Host, Section | None]:
-        """The host, in memory from here on, and its section."""
-        hosts = frontier.hosts
-        host = hosts.get(hosts.key_of(self.host))
-        if host is None:
-            raise OptionError(f"The crawl knows no host {self.host!r}")
-        if not self.shape:
-            return host, None
-        for section in host.sections.values():
-            if section.shape == self.shape:
-                return host, section
-        raise OptionError(f"{self.host} has no section {self.shape!r}")

@@ -1,25 +1,29 @@
-"""The frontier's contract, kept by every frontier and by one suite of tests over all of them.
+"""A frontier's contract, kept by every frontier and by one suite of tests over all of them.
 
 What goes in comes out: every URL that is added, only such URLs, each once, in the order's order and when its host may
-be asked, unless it is put back (`retry`) or asked for `again`. Nothing is lost before `flushed`: a crash forgets what
-came after the last batch that is on disk, and URLs that were in flight then come out again. What is held back waits,
-is counted (`held`, `joined`, `silent`) and never forgotten.
+be asked, unless it is put back (`retry`) or asked for `again`. Nothing is lost before `committed`: a crash forgets
+what came after the last batch that is on disk, and URLs that were in flight then come out again. What is held back
+waits, is counted (`Figures`) and never forgotten.
 
-The reference is in `tests/helpers/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
-`cluster.shared_frontier.SharedFrontier` a worker's.
+A crawl calls the twelve methods of `Frontier`, and asks its parts for the rest; those of `base.BaseFrontier` do
+nothing. `disk.DiskFrontier` is the frontier of one process, `cluster.shared_frontier.SharedFrontier` a worker's,
+`tests/helpers/memory_frontier.py` has the reference.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Flag as EnumFlag
 from enum import auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.urls.record import NO_REFERRER, UrlRecord, UrlState
+from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
@@ -35,22 +39,69 @@ class Capability(EnumFlag):
     ALL = RECORDS | AGAIN
 
 
-class Totals(Protocol):
-    """The crawl's counts, in URLs. `queued` includes those in flight."""
+class Asked(NamedTuple):
+    """What makes a request of a link: a spider, a middleware or the page it is a part of has asked for just this."""
+
+    flags: int = Flag.NONE
+    """`UNFILTERED`: queue it though it is known. `VOLATILE`: keep it in memory alone. `REQUISITE`: its referrer is
+    made of it. Such go before all pages, cost them nothing, and are counted apart, until a page links to them.
+    """
+    request: bytes | None = None
+    """What it is beside a GET."""
+    brings_credit: bool = False
+    """As a seed does, whatever its depth."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """What is held back on hosts that answer, but for other forms of pages."""
+
+    urls: Counter[Reason] = field(default_factory=Counter)
+    """That wait, by why."""
+    sets: Counter[Reason] = field(default_factory=Counter)
+    """Sections and hosts of which any wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The crawl's counts now, in URLs."""
+
+    queued: int = 0
+    """Those in flight included, as in `held`, `joined` and `silent`, which are parts of it."""
+    fetched: int = 0
+    failed: int = 0
+    excluded: int = 0
+    requisites: int = 0
+    """Fetched as parts of pages, which are not among `fetched`."""
+    in_flight: int = 0
+    held: HeldBack = field(default_factory=HeldBack)
+    """Held back as traps, on hosts that answer."""
+    joined: int = 0
+    """Other forms of pages, of which only tests are fetched; on such hosts."""
+    silent: int = 0
+    """Of hosts that have ceased to answer."""
+    silent_hosts: int = 0
+    is_full: bool = False
+    """Whether as many URLs have been fetched as are wanted; what these are made of may be to be fetched still."""
 
     @property
-    def known(self) -> int: ...
+    def known(self) -> int:
+        return self.queued + self.fetched + self.failed + self.excluded + self.requisites
+
     @property
-    def queued(self) -> int: ...
+    def waiting(self) -> int:
+        """Queued and not in flight."""
+        return max(0, self.queued - self.in_flight)
+
     @property
-    def fetched(self) -> int: ...
+    def held_back(self) -> int:
+        """URLs of `held`."""
+        return self.held.urls.total()
+
     @property
-    def failed(self) -> int: ...
-    @property
-    def excluded(self) -> int: ...
-    @property
-    def requisites(self) -> int:
-        """Fetched as parts of pages, which are not among `fetched`."""
+    def may_be_fetched(self) -> bool:
+        """Whether anything waits that is not left alone."""
+        return self.waiting > self.held_back + self.joined + self.silent
 
 
 class Records(Protocol):
@@ -67,6 +118,37 @@ class LiveHosts(Protocol):
     def live(self) -> Iterator[Host]: ...
 
 
+class Manners(Protocol):
+    """What hosts are told, and asked, beside their downloads. Of visits that are not in flight here, nothing."""
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
+        """What came of `visit`, whose download ended before that was known, has been looked at. As `downloaded`."""
+
+    def slow_down(self, host_name: str, crawl_delay: float) -> None:
+        """robots.txt of a host asks for `crawl_delay` seconds between requests."""
+
+    def is_out(self, visit: Visit) -> bool:
+        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
+
+
+class Contents(Protocol):
+    """The content-seen test."""
+
+    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
+        """Whether another page, with which the crawl is done, has the body with this digest. To be asked before
+        `judge`, as often as one likes.
+        """
+
+    def judge(
+        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
+    ) -> Verdict:
+        """Whether the page's body or text was seen before on its host. To be asked once a visit, before it is done:
+        content of a page that is not would meet itself after a crash.
+
+        `sample`: of its text (`sitecrawl.page.shingles`); empty for what has none.
+        """
+
+
 class Listener(Protocol):
     """What a frontier tells the crawl by itself."""
 
@@ -80,54 +162,37 @@ class Listener(Protocol):
 class Frontier(Protocol):
     """See the module. Keys are fingerprints of 16 bytes. Calls that read the disk raise `StorageError`."""
 
+    # Parts
+
     @property
     def can(self) -> Capability: ...
     @property
-    def counts(self) -> Totals: ...
+    def figures(self) -> Figures: ...
     @property
     def urls(self) -> Records: ...
     @property
     def hosts(self) -> LiveHosts: ...
     @property
-    def in_flight(self) -> Mapping[bytes, Visit]:
-        """Handed out and not yet done, by key."""
+    def manners(self) -> Manners: ...
+    @property
+    def contents(self) -> Contents: ...
 
     # Growth
 
-    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(
+        self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER, asked: Asked | None = None
+    ) -> int:
         """Queue those of `found` that are new, all at `depth`; returns how many were, as far as that can be told.
 
-        URLs of depth 0 are seeds, and bring credit with them. URLs beyond the depth limit are left unknown, so that a
-        shorter way to them still counts. The links of a page go to `expand`.
+        Without `asked` they are links: of depth 0 they are seeds, and bring credit with them, and those beyond the
+        depth limit are left unknown, so that a shorter way to them still counts. The links of a page that is in
+        flight go to `expand`.
         """
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
 
         `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns as `add`.
-        """
-
-    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        """The page with the key `page` is made of `found`, its requisites: queue those that are new, at its `depth`.
-
-        They go before all pages, cost none of them anything, and are counted apart, until a page links to them.
-        `request`: what they are beside a GET. Returns as `add`.
-        """
-
-    def add_request(
-        self,
-        found: Link,
-        *,
-        depth: int,
-        priority: int,
-        flags: int,
-        request: bytes | None,
-        referrer: bytes = NO_REFERRER,
-        brings_credit: bool = False,
-    ) -> bool:
-        """Queue one request that a spider asked for; False if it is filtered as seen, as far as that can be told.
-
-        `request`: what it is beside a GET. `brings_credit`: as a seed does, whatever its depth.
         """
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
@@ -146,26 +211,6 @@ class Frontier(Protocol):
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
 
-    @property
-    def is_full(self) -> bool:
-        """Whether as many URLs have been fetched as are wanted; what these are made of may be to be fetched still."""
-
-    @property
-    def waiting(self) -> int:
-        """URLs that are queued and not in flight."""
-
-    @property
-    def held(self) -> int:
-        """Of these, those that are held back as traps, on hosts that answer."""
-
-    @property
-    def joined(self) -> int:
-        """Of these, those that are other forms of pages, of which only tests are fetched; on such hosts."""
-
-    @property
-    def silent(self) -> int:
-        """Of these, those of hosts that have ceased to answer."""
-
     # Completion
 
     def downloaded(
@@ -179,30 +224,8 @@ class Frontier(Protocol):
     ) -> None:
         """The download of `visit` ended after `seconds`: its host may be asked again when politeness allows.
 
-        `failed`: nothing came, or the host said no; None where what came has yet to be looked at, which `answered`
-        will tell. `retry_after`: seconds it asked for.
-        """
-
-    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
-        """What came of `visit`, whose download ended before that was known, has been looked at. As `downloaded`."""
-
-    def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        """robots.txt of a host asks for `crawl_delay` seconds between requests."""
-
-    def is_out(self, visit: Visit) -> bool:
-        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
-
-    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
-        """Whether another page, with which the crawl is done, has the body with this digest. To be asked before
-        `judge_content`, as often as one likes: a frontier that compares nothing says no.
-        """
-
-    def judge_content(
-        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
-    ) -> Verdict:
-        """Whether the page's body or text was seen before on its host. To be asked once a visit.
-
-        `sample`: of its text (`sitecrawl.page.shingles`); empty for what has none.
+        `failed`: nothing came, or the host said no; None where what came has yet to be looked at, which
+        `Manners.answered` will tell. `retry_after`: seconds it asked for.
         """
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
@@ -221,33 +244,9 @@ class Frontier(Protocol):
         `rest`: seconds for which its host is not to be asked either.
         """
 
-    def pause(self) -> None:
-        """`next` will not be called soon: what others could fetch meanwhile, they may."""
+    # Durability: a frontier is a `crawldir.participant.Participant`, the last of them
 
-    # Durability
+    def prepare(self, batch: Batch) -> None:
+        """Hand all changes to `batch`; call `committed` when it is on disk, and nothing else in between."""
 
-    @property
-    def wants_checkpoint(self) -> bool:
-        """Whether there is nothing to do before a checkpoint has been made."""
-
-    def recording(self, batch: Batch) -> Batch:
-        """What a checkpoint is to be written into instead of `batch`, by all who have a part in it."""
-
-    def flush(self, batch: Batch) -> None:
-        """Hand all changes to `batch`; call `flushed` when it is on disk, and nothing else in between."""
-
-    def flushed(self) -> None: ...
-
-    def save(self) -> None:
-        """After the last checkpoint: make the next start quick."""
-
-    # Life
-
-    def start(self) -> None:
-        """Begin to work, inside the event loop."""
-
-    async def close(self) -> None:
-        """Cease to work. What has been flushed stays."""
-
-    def stats(self) -> Mapping[str, int | float]:
-        """What it has counted for the crawl's statistics."""
+    def committed(self) -> None: ...

@@ -1,11 +1,11 @@
 """The frontier of one process: on disk, in the crawl's order, polite. Keeps the contract of `frontier.contract`.
 
-One URL's way: `add` (a link) or `add_request` (anything else) → queued → `next` hands it out as a `Visit` →
-`downloaded` frees its host → `done`, or `retry` puts it back.
+One URL's way: `add` or `expand` → queued → `next` hands it out as a `Visit` → `downloaded` frees its host → `done`,
+or `retry` puts it back.
 
 What happens between two checkpoints lives in memory, as changes over what the database holds, and goes down in one
-atomic batch: `flush` hands all of it over, `flushed` says that it is on disk. A crash in between leaves the database
-as the last batch made it; a URL that is not done there is queued there.
+atomic batch: `prepare` hands all of it over, `committed` says that it is on disk. A crash in between leaves the
+database as the last batch made it; a URL that is not done there is queued there.
 
 Layout on disk: docs/formats/database.md.
 """
@@ -17,17 +17,17 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import JUDGE
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.dust.evidence import State
-from sitecrawl.frontier.contract import Capability, Listener
+from sitecrawl.frontier.by_hand import ByHand
+from sitecrawl.frontier.contract import Asked, Capability, Figures, Listener
+from sitecrawl.frontier.disk_parts import DiskContents, DiskManners, held_back
 from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
 from sitecrawl.frontier.dispatch.portfolio import Portfolio
-from sitecrawl.frontier.forms.duplicates import ContentIndex, Verdict
+from sitecrawl.frontier.forms.duplicates import ContentIndex
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
@@ -43,7 +43,6 @@ from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
 from sitecrawl.frontier.urls.levels import Levels
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
-from sitecrawl.frontier.urls.silent_hosts import SilentHosts
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.territory import Message, Outbox, Territory
 from sitecrawl.frontier.urls.url_states import UrlStates
@@ -100,7 +99,6 @@ class DiskFrontier:
         self._seen_keeper = seen
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key, is_named=terms.sheets.names)
-        self._content = ContentIndex(database)
         self._levels = Levels(database)
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
@@ -139,8 +137,10 @@ class DiskFrontier:
             place=self._place,
             learns=learns,
         )
+        content = ContentIndex(database)
+        self.contents = DiskContents(content, self.url_states, self.forms, self.in_flight)
         tables = self._levels, self._meta, self.urls
-        self._parts = self.url_states, *tables, self.link_credit, self._content, self.forms
+        self._parts = self.url_states, *tables, self.link_credit, content, self.forms
         self.url_states.form_section = self.forms.section_for
         self._intake = Intake(
             self.seen,
@@ -173,6 +173,18 @@ class DiskFrontier:
             keeps_levels=self.keeps_levels,
             one_by_one=options.one_by_one and not order.takes_turns,
         )
+        self.manners = DiskManners(self.dispatcher, self.hosts, self.url_states, self.in_flight, territory)
+        self.by_hand = ByHand(
+            dispatcher=self.dispatcher,
+            hosts=self.hosts,
+            states=self.url_states,
+            judge=self.judge,
+            forms=self.forms,
+            limits=self._limits,
+            terms=terms,
+            clock=clock,
+            keeps_levels=self.keeps_levels,
+        )
 
     def _load(self) -> None:
         self.judge.fetches, self.judge.known = self.counts.fetched + self.counts.failed, self.counts.known
@@ -193,8 +205,10 @@ class DiskFrontier:
 
     # Growth
 
-    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
-        return self._intake.add(found, depth=depth, referrer=referrer)
+    def add(
+        self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER, asked: Asked | None = None
+    ) -> int:
+        return self._intake.add(found, depth=depth, referrer=referrer, asked=asked)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         new = self._intake.expand(visit, found, rest=rest)
@@ -207,25 +221,6 @@ class DiskFrontier:
         self.url_states.credited(records)
         hosts = (self.hosts.get(key) for key in dict.fromkeys([record.host for record in records.values()]))
         self._grown(host for host in hosts if host is not None)
-
-    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        return self._intake.require(page, found, depth=depth, request=request)
-
-    def add_request(
-        self,
-        found: Link,
-        *,
-        depth: int,
-        priority: int,
-        flags: int,
-        request: bytes | None,
-        referrer: bytes = NO_REFERRER,
-        brings_credit: bool = False,
-    ) -> bool:
-        wanted = replace(found, priority=priority or found.priority)
-        return self._intake.add_request(
-            Message(wanted, depth, referrer, flags=flags, request=request), brings_credit=brings_credit
-        )
 
     def receive(self, messages: Iterable[Message]) -> None:
         """Let in what other frontiers have sent, as if it had been found here."""
@@ -247,35 +242,6 @@ class DiskFrontier:
         self.url_states.enter_again(key, record, host, priority=priority, request=request)
         self.dispatcher.ended(host)
         return True
-
-    def retry_given_up(self) -> int:
-        """Ask the hosts again that were given up, whether they ever answered or not; gives the number of URLs that
-        had failed, and are queued again.
-        """
-        hosts = list(self.url_states.retry_given_up())
-        for host in dict.fromkeys(hosts):
-            host.failures, host.silent = 0, {}
-        self._place(hosts)
-        self.silent_hosts.hurry(self._clock())
-        return len(hosts)
-
-    def readmit(self) -> int:
-        """Queue again what was set aside, for what is in scope has changed; gives the number of URLs."""
-        hosts = list(self.url_states.readmit())
-        self._place(hosts)
-        return len(hosts)
-
-    def reconsider(self, name: str = "", *, delay: tuple[float, float] | None = None) -> None:
-        """What holds for the host of that name, or for all, is otherwise now; of what was a `delay` before and after,
-        the pause that is under way becomes longer or shorter, too.
-        """
-        hosts = [host for host in self.hosts.live() if not name or self.hosts.has(host, name)]
-        for host in hosts:
-            if self._limits.look(host):
-                self.hosts.changed(host)
-            if delay is not None and (name or self.terms.sheets.of(host.name).delay is None):
-                host.shift(*delay)
-        self._place(hosts)
 
     def _place(self, hosts: Iterable[Host]) -> None:
         self.dispatcher.place(hosts)  # which comes into being last of all
@@ -299,31 +265,21 @@ class DiskFrontier:
         return self.dispatcher.is_finished()
 
     @property
-    def is_full(self) -> bool:
-        return self.dispatcher.is_full
-
-    @property
-    def waiting(self) -> int:
-        return self.dispatcher.waiting
-
-    @property
-    def held(self) -> int:
-        return self.dispatcher.held
-
-    @property
-    def joined(self) -> int:
-        return self.dispatcher.joined
-
-    @property
-    def silent(self) -> int:
-        return self.dispatcher.silent
-
-    @property
-    def silent_hosts(self) -> SilentHosts:
-        return self.dispatcher.silent_hosts
-
-    def is_out(self, visit: Visit) -> bool:
-        return self.url_states.host_of(self.url_states.known(visit.key)).is_out
+    def figures(self) -> Figures:
+        counts, dispatcher = self.counts, self.dispatcher
+        return Figures(
+            counts.queued,
+            counts.fetched,
+            counts.failed,
+            counts.excluded,
+            counts.requisites,
+            in_flight=len(self.in_flight),
+            held=held_back(self.judge, dispatcher.silent_hosts),
+            joined=dispatcher.joined,
+            silent=dispatcher.silent,
+            silent_hosts=len(dispatcher.silent_hosts),
+            is_full=dispatcher.is_full,
+        )
 
     # Completion
 
@@ -337,29 +293,6 @@ class DiskFrontier:
         retry_after: float = 0.0,
     ) -> None:
         self.dispatcher.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
-
-    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
-        return self._content.is_repeated(sha1, visit.key)
-
-    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
-        self.dispatcher.answered(visit, failed=failed, retry_after=retry_after)
-
-    def judge_content(
-        self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None, sample: bytes | None = b""
-    ) -> Verdict:
-        """Asked before the page is done: content of a page that is not would meet itself after a crash."""
-        record = self.url_states.known(visit.key)
-        found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
-        self.forms.compared(visit, record, found.original)
-        host = self.url_states.host_of(record)
-        if not visit.again:
-            visit.news.is_new = host.drought.is_news(sample) if found.verdict is Verdict.NEW else False
-        return found.verdict
-
-    def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        host = self.hosts.home(host_name)
-        host.crawl_delay = max(crawl_delay, host.crawl_delay if host.is_pool else 0.0)
-        self.hosts.changed(host)
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self.dispatcher.free(visit)
@@ -446,45 +379,9 @@ class DiskFrontier:
         host.sections[record.section].queue.push(record.rank + visit.key, volatile=volatile)
         self._place([host])
 
-    def pause(self) -> None:
-        """Nobody else fetches what waits here."""
-
-    # By hand
-
-    def block(self, host: Host, section: Section | None = None) -> None:
-        """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
-        self.check_block()
-        self.judge.block(host, section)
-        self._changed(host, section)
-
-    def check_block(self) -> None:
-        """Raises `OptionError` where nothing can be blocked."""
-        if self.keeps_levels:
-            raise OptionError(
-                "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
-            )
-
-    def vouch(self, host: Host, section: Section | None = None) -> None:
-        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
-        if section is not None and (learnt := self.forms.learners.rule_of(host, section)) is not None:
-            self.forms.order(host, learnt, State.REFUSED)
-        else:
-            self.judge.vouch(host, section)
-        self._changed(host, section)
-
-    def _changed(self, host: Host, section: Section | None) -> None:
-        self.hosts.changed(host, section)
-        self.dispatcher.ended(host)
-
     # Durability
 
-    wants_checkpoint: Final = False
-
-    def recording(self, batch: Batch) -> Batch:
-        """Nobody else is to know of it."""
-        return batch
-
-    def flush(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:
         self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
         self._meta.put(JUDGE, self.judge.pack())
@@ -492,7 +389,7 @@ class DiskFrontier:
             part.flush(batch)
         self.hosts.flush(batch, ahead=self._wall() - self._clock())
 
-    def flushed(self) -> None:
+    def committed(self) -> None:
         for part in self._parts:
             part.flushed()
         self.hosts.flushed(self._clock())
@@ -500,14 +397,3 @@ class DiskFrontier:
     def save(self) -> None:
         """Keep the seen set's filter beside the database. Raises `StorageError`."""
         self._seen_keeper.save(self._database, self.seen, self.counts.serial)
-
-    # Life: it works when it is asked, and not otherwise
-
-    def start(self) -> None:
-        """Nothing is to be begun."""
-
-    async def close(self) -> None:
-        """The database is the caller's to close."""
-
-    def stats(self) -> dict[str, int | float]:
-        return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.urls.link_credit import LinkCredit
@@ -13,6 +14,8 @@ from sitecrawl.frontier.urls.url_states import UrlStates
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.tiered import SeenSet
+
+_NO_LINK = Link("", "")
 
 
 class Intake:
@@ -50,8 +53,16 @@ class Intake:
         self._has_requisites = has_requisites
         self._backwards = backwards
 
-    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes, asked: Asked | None) -> int:
         """See `contract.Frontier`."""
+        if asked is None:
+            return self._add_links(found, depth=depth, referrer=referrer)
+        wanted = Message(_NO_LINK, depth, referrer, flags=asked.flags, request=asked.request)
+        if asked.flags & Flag.REQUISITE and not asked.flags & Flag.UNFILTERED:
+            return self._require(found, wanted)
+        return sum([self._add_request(wanted._replace(link=one), asked) for one in found])
+
+    def _add_links(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
         found = self._near(found, depth)
         if not found:
             return 0
@@ -104,11 +115,10 @@ class Intake:
         self._grown(hosts)
         return len(unseen)
 
-    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None) -> int:
-        """See `contract.Frontier`. Requisites are given no credit, and their page's worth is not judged by them."""
-        here, elsewhere = self._split(list(_first_of_each(found, but=page).values()))
+    def _require(self, found: Sequence[Link], wanted: Message) -> int:
+        """Requisites are given no credit, and their page's worth is not judged by them."""
+        here, elsewhere = self._split(list(_first_of_each(found, but=wanted.referrer).values()))
         new = self._unseen(here)
-        wanted = Message(Link("", ""), depth, page, flags=Flag.REQUISITE, request=request)
         self._send(wanted._replace(link=link) for link in elsewhere)
         self._copy(wanted._replace(link=link) for link in new)
         self._grown([self._insert(wanted._replace(link=link)) for link in new])
@@ -131,16 +141,16 @@ class Intake:
             elif record.state == UrlState.REQUISITE:
                 self._linked_to(link.key)
 
-    def add_request(self, wanted: Message, *, brings_credit: bool) -> bool:
-        """Queue what a spider asked for, and False if it was seen. `brings_credit`: as a seed does, which `wanted` is
-        if it has neither depth nor referrer.
+    def _add_request(self, wanted: Message, asked: Asked) -> bool:
+        """Queue what a spider asked for, and False if it was seen. What has neither depth nor referrer brings credit,
+        as a seed does.
         """
         link = wanted.link
         elsewhere = bool(self._split([link])[1])
         if not elsewhere and not self._is_new(wanted):
             self._follow_message(wanted)
             return False
-        if brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
+        if asked.brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
             wanted = wanted._replace(credit=self._link_credit.ledger.share(1))
         if elsewhere:
             self._send([wanted])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sitecrawl.frontier.disk import DiskFrontier
@@ -14,27 +12,6 @@ from sitecrawl.frontier.judge.held import name_of
 
 NAMED: Final = 2
 """Sets that are named of those that are sampled: those of which most waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBack:
-    """What is held back on hosts that answer, but for other forms of pages."""
-
-    urls: Counter[Reason] = field(default_factory=Counter)
-    """That wait, by why."""
-    sets: Counter[Reason] = field(default_factory=Counter)
-    """Sections and hosts of which any wait."""
-
-
-def held_back(frontier: DiskFrontier) -> HeldBack:
-    """What is held back now. Costs a look at every set that is, and none at any URL."""
-    found = HeldBack()
-    for host, section in frontier.judge.units_held(frontier.silent_hosts):
-        unit = section or host
-        if unit.queued and (reason := Reason(unit.trap.reason)) != Reason.JOINED:
-            found.urls[reason] += unit.queued
-            found.sets[reason] += 1
-    return found
 
 
 def full_hosts(frontier: DiskFrontier) -> list[str]:
@@ -78,7 +55,7 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     dispatcher = frontier.dispatcher
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
-    silent, judge, probes = frontier.silent_hosts, frontier.judge, dispatcher.probes
+    silent, judge, probes = dispatcher.silent_hosts, frontier.judge, dispatcher.probes
     units = sorted(probes.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
     poor = [unit for unit in units if judge.comes_last(*unit)]
     growing = [unit for unit in units if unit not in poor]

@@ -21,6 +21,7 @@ from sitecrawl.cluster.line import say
 from sitecrawl.crawl import llms
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks, temporary
+from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
@@ -102,8 +103,7 @@ class SiteSpider(Spider):
             if has_none and (remedy := waiting_seeds(crawler.settings, cls.name)):
                 raise OptionError(remedy) from error
             raise
-        if arguments.again is not None and is_shared:
-            raise OptionError(ONE_PROCESS)
+        _check_again(crawler.settings, arguments, is_shared=is_shared)
         for name, value in arguments.settings():
             crawler.settings.set(name, value, priority="spider")
         if arguments.dry:
@@ -269,6 +269,14 @@ def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
     of_plugins = {name: value for name, value in OF_PLUGINS.items() if name in plugins.settings()}
     for name, value in {**SETTINGS, **of_plugins, "JOBDIR": str(temporary())}.items():
         settings.set(name, value, priority="cmdline")
+
+
+def _check_again(settings: BaseSettings, arguments: SiteArguments, *, is_shared: bool) -> None:
+    """Raises `OptionError` where pages cannot be fetched again as the arguments have it."""
+    if arguments.again is not None and is_shared:
+        raise OptionError(ONE_PROCESS)
+    if declared.FRONTIER.read(settings) and (arguments.recrawl or arguments.again is not None):
+        raise OptionError(NEEDS_OURS.format("recrawl=1" if arguments.recrawl else "again=1"))
 
 
 def _check_scheduler(settings: BaseSettings) -> None:

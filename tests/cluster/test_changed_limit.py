@@ -78,7 +78,7 @@ class History:
         self.come()
         self.come()
         self.workers[0].seed(*(f"http://h{n % 25}.example/{n}" for n in range(PAGES)))
-        while self.workers[0].frontier.counts.queued < PAGES:
+        while self.workers[0].frontier.figures.queued < PAGES:
             self._clock.now += 0.2
             for worker in self.workers:
                 worker.frontier.exchange.renewal.moved()
@@ -227,7 +227,7 @@ def test_changes_between_anything(seed: int, redis: Server, clock: Clock, tmp_pa
         for _ in range(150):
             await history.step()
         await history.finish()
-        counts = history.workers[0].frontier.counts
+        counts = history.workers[0].frontier.figures
         assert counts.fetched <= history.cap
         assert counts.fetched >= history.limit or not counts.queued
         await history.close()

@@ -128,8 +128,8 @@ class TestWorkers:
                     living.frontier.done(visit, UrlState.FETCHED, status=200)
                 await until_async(living.has_finished, "the end of the crawl")
                 assert living.look() is None
-                assert living.frontier.is_full
-                assert living.frontier.counts.fetched == 3
+                assert living.frontier.figures.is_full
+                assert living.frontier.figures.fetched == 3
 
         asyncio.run(run())
 
@@ -143,7 +143,7 @@ class TestWorkers:
                     (visit,) = await worker.visits(1)
                     worker.frontier.done(visit, UrlState.FAILED if number % 2 else UrlState.FETCHED)
                 await until_async(worker.has_finished, "the end of the crawl")
-                counts = worker.frontier.counts
+                counts = worker.frontier.figures
                 assert (counts.fetched, counts.failed, counts.queued) == (5, 4, 3)
                 assert worker.look() is None
 

@@ -85,9 +85,9 @@ class Worker:
 
     def checkpoint(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
         self.rows |= self.pending
         self.pending = {}
         self._withdraw()
@@ -177,7 +177,7 @@ class Crowd:
         """Two workers that both have partitions, and know all hosts between them."""
         one, two = self.workers
         one.frontier.add([link(page) for page in range(HOSTS)], depth=0)
-        await self.until(lambda: one.frontier.waiting == HOSTS and two.frontier.frontier.waiting > 0)
+        await self.until(lambda: one.frontier.figures.waiting == HOSTS and two.frontier.frontier.figures.waiting > 0)
         return one, two
 
     def trap(self, name: str) -> TrapState | None:
@@ -305,7 +305,7 @@ def test_a_worker_that_is_killed_twice(tmp_path: Path, redis: Server) -> None:
     async def crawl() -> None:
         async with crowd_of(1, tmp_path, redis) as crowd:
             (one,) = crowd.workers
-            await rounds(one, lambda: one.frontier.waiting > 0, "it has seeds")
+            await rounds(one, lambda: one.frontier.figures.waiting > 0, "it has seeds")
             crowd.row = 20
             worked(one, range(1, crowd.row))
             assert one.rows
@@ -425,10 +425,10 @@ def test_what_was_given_up_is_tried_again_by_all(tmp_path: Path, redis: Server) 
                 while (visit := worker.frontier.next()) is not None:
                     worker.frontier.downloaded(visit, 0.0, failed=True)
                     worker.frontier.done(visit, UrlState.FAILED)
-            await crowd.until(lambda: one.frontier.counts.failed == HOSTS)
+            await crowd.until(lambda: one.frontier.figures.failed == HOSTS)
             one.frontier.act(Act(RETRY))
-            await crowd.until(lambda: one.frontier.counts.failed == 0)
-            assert one.frontier.waiting == HOSTS
+            await crowd.until(lambda: one.frontier.figures.failed == 0)
+            assert one.frontier.figures.waiting == HOSTS
 
     asyncio.run(story())
 

@@ -13,8 +13,8 @@ from sitecrawl.crawl.ending import Left
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.frontier.contract import HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import HeldBack
 from sitecrawl.seen.figures import SeenFigures
 
 STATS = {

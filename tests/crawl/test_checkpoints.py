@@ -120,8 +120,7 @@ def test_a_seed_that_another_worker_tells_of(
 ) -> None:
     """Is to this one what it is to the other."""
     told: list[str] = []
-    exchange = SimpleNamespace(scope=SimpleNamespace(add=told.append))
-    monkeypatch.setattr(runtime, "team", SimpleNamespace(exchange=exchange, frontier=runtime.local))
+    monkeypatch.setattr(runtime, "peers", SimpleNamespace(tell=told.append))
     runtime.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
     FrontierListener(runtime).widened(*told)

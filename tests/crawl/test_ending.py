@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from sitecrawl.crawl.ending import Left, ending, finish_reason
+from sitecrawl.frontier.contract import HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import HeldBack
 
 GROWS = HeldBack(Counter({Reason.GROWS: 1200}), Counter({Reason.GROWS: 3}))
 ONE = HeldBack(Counter({Reason.GROWS: 1}), Counter({Reason.GROWS: 1}))

@@ -123,7 +123,7 @@ def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
         runtime.checkpoints.save()
     with runtime_in(tmp_path) as runtime:
         assert runtime.frontier.is_finished()
-        assert runtime.frontier.counts.fetched == 1
+        assert runtime.frontier.figures.fetched == 1
 
 
 def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from frontiers import PATIENT, WORKERS, Crawl, Setting, crawling, found, name_of, unfiltered_key
+from frontiers import PART, PATIENT, WORKERS, Crawl, Setting, crawling, found, name_of, unfiltered_key
 from redis_servers import Server, server
 from waiting import PATIENCE
 
@@ -92,9 +92,8 @@ def test_requisites_come_before_all_pages(run: Run, order: str) -> None:
         crawl.frontier.add([found("home")], depth=0)
         (home,) = await crawl.take("home")
         crawl.frontier.expand(home, [found("other"), found("x"), found("wanted", priority=1000)])
-        crawl.frontier.require(
-            home.key, [found("i"), found("j", "b.example"), found("i"), found("home")], depth=home.depth
-        )
+        parts = [found("i"), found("j", "b.example"), found("i"), found("home")]
+        crawl.frontier.add(parts, depth=home.depth, referrer=home.key, asked=PART)
         crawl.finish(home)
         crawl.checkpoint()
         for visit in await crawl.take("i", "j"):
@@ -112,7 +111,7 @@ def test_requisites_survive_a_crash(run: Run) -> None:
     async def story(crawl: Crawl) -> None:
         crawl.frontier.add([found("home")], depth=0)
         (home,) = await crawl.take("home")
-        crawl.frontier.require(home.key, [found("i")], depth=home.depth, request=b"more")
+        crawl.frontier.add([found("i")], depth=home.depth, referrer=home.key, asked=PART._replace(request=b"more"))
         crawl.finish(home)
         crawl.checkpoint()
         await crawl.crash()
@@ -131,7 +130,7 @@ def test_a_page_that_is_a_requisite_too_is_a_page(run: Run) -> None:
         crawl.frontier.add([found("home")], depth=0)
         (home,) = await crawl.take("home")
         crawl.frontier.expand(home, [found("frame")])
-        assert crawl.frontier.require(home.key, [found("frame")], depth=home.depth) == 0
+        assert crawl.frontier.add([found("frame")], depth=home.depth, referrer=home.key, asked=PART) == 0
         crawl.finish(home)
         (visit,) = await crawl.take("frame")
         assert (visit.is_requisite, visit.depth) == (False, 1)
@@ -147,7 +146,7 @@ def test_a_requisite_that_waits_and_is_linked_to_is_a_page(run: Run) -> None:
     async def story(crawl: Crawl) -> None:
         crawl.frontier.add([found("home"), found("busy")], depth=0)
         home, busy = [visit for _ in range(2) if (visit := await _after(crawl)) is not None]
-        crawl.frontier.require(home.key, [found("i")], depth=home.depth, request=b"more")
+        crawl.frontier.add([found("i")], depth=home.depth, referrer=home.key, asked=PART._replace(request=b"more"))
         crawl.frontier.expand(busy, [found("i")])
         assert await crawl.drain() == ["i"]
         await crawl.settled(fetched=3, requisites=0, queued=0, known=3)
@@ -168,7 +167,7 @@ def test_a_requisite_that_was_fetched_and_is_linked_to_is_told(run: Run, when: s
     async def story(crawl: Crawl) -> None:
         crawl.frontier.add([found("home"), found("late", "b.example")], depth=0)
         home, late = sorted(await crawl.take("home", "late"), key=name_of)
-        crawl.frontier.require(home.key, [found("i")], depth=home.depth)
+        crawl.frontier.add([found("i")], depth=home.depth, referrer=home.key, asked=PART)
         crawl.finish(home)
         (visit,) = await crawl.take("i")
         if when == "in flight":
@@ -193,7 +192,7 @@ def test_a_requisite_that_is_put_back_is_one_still(run: Run) -> None:
         crawl.frontier.add([found("home")], depth=0)
         (home,) = await crawl.take("home")
         crawl.frontier.expand(home, [found("page")])
-        crawl.frontier.require(home.key, [found("i")], depth=home.depth)
+        crawl.frontier.add([found("i")], depth=home.depth, referrer=home.key, asked=PART)
         crawl.finish(home)
         (visit,) = await crawl.take("i")
         crawl.frontier.downloaded(visit, 0.0)
@@ -285,7 +284,7 @@ def test_what_was_not_asked_for_waits_where_it_did(run: Run) -> None:
         crawl.frontier.add([found("second")], depth=1)
         (visit,) = await crawl.take("first")
         crawl.frontier.put_back(visit)
-        crawl.frontier.pause()
+        crawl.peers.pause()
         crawl.checkpoint()
         (again,) = await crawl.take("first")
         assert (again.request, again.attempts, again.depth) == (b"POST", 0, 1)
@@ -409,7 +408,7 @@ def test_a_host_rests(run: Run) -> None:
         crawl.frontier.add([found(f"p{n}") for n in range(4)], depth=0)
         (visit,) = await crawl.take("p0")
         for n, (slow_down, retry_after, pause) in enumerate(((0.0, 0.0, 0.1), (0.2, 0.0, 0.2), (0.0, 0.3, 0.3)), 1):
-            crawl.frontier.slow_down("a.example", slow_down)
+            crawl.frontier.manners.slow_down("a.example", slow_down)
             before = crawl.clock()
             crawl.frontier.downloaded(visit, 0.0, retry_after=retry_after)
             crawl.frontier.done(visit, UrlState.FETCHED, status=200)
@@ -454,7 +453,7 @@ def test_a_host_that_answered_before_is_out(run: Run) -> None:
         for n in (1, 2, 3):
             (visit,) = await crawl.take(f"p{n}")
             crawl.frontier.downloaded(visit, 0.0, failed=True)
-            outs.append(crawl.frontier.is_out(visit))
+            outs.append(crawl.frontier.manners.is_out(visit))
             crawl.frontier.done(visit, UrlState.FAILED)
         assert outs == [False, True, True]
 
@@ -474,11 +473,11 @@ def test_what_came_may_be_looked_at_later(run: Run) -> None:
             crawl.frontier.downloaded(visit, 0.0, failed=None)
             (before,) = {host.failures for host in crawl.frontier.hosts.live()}
             now = crawl.clock()
-            crawl.frontier.answered(visit, failed=failed, retry_after=0.2)
+            crawl.frontier.manners.answered(visit, failed=failed, retry_after=0.2)
             (after,) = {host.failures for host in crawl.frontier.hosts.live()}
             assert after == (before + 1 if failed else 0)
             assert max(host.free_at for host in crawl.frontier.hosts.live()) >= now + 0.2
-            outs.append(crawl.frontier.is_out(visit))
+            outs.append(crawl.frontier.manners.is_out(visit))
             crawl.frontier.done(visit, UrlState.FAILED)
         assert outs == [False, True, False]
 
@@ -492,13 +491,13 @@ def test_the_end(run: Run) -> None:
         crawl.frontier.add([found("p")], depth=0)
         assert not crawl.frontier.is_finished()
         (visit,) = await crawl.take("p")
-        assert crawl.frontier.in_flight.keys() == {visit.key}
+        assert crawl.frontier.figures.in_flight == 1
         crawl.frontier.expand(visit, [found("q")])
         assert not crawl.frontier.is_finished()
         crawl.finish(visit)
         assert await crawl.drain() == ["q"]
         assert crawl.frontier.is_finished()
-        assert not crawl.frontier.in_flight
+        assert not crawl.frontier.figures.in_flight
 
     run(story)
 
@@ -514,7 +513,7 @@ def test_counts(run: Run) -> None:
             assert visit is not None
             crawl.finish(visit, state=state)
         await crawl.settled(known=5, queued=2, fetched=1, failed=1, excluded=1)
-        assert (crawl.frontier.held, crawl.frontier.silent) == (0, 0)
+        assert (crawl.frontier.figures.held_back, crawl.frontier.figures.silent) == (0, 0)
 
     run(story)
 

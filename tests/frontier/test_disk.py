@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue.disk_queue import DiskQueue
@@ -198,9 +199,9 @@ class FrontierMachine(RuleBasedStateMachine):
             name = f"{name}#{self.unfiltered}"
         request = b"request %d" % self.serial if kind == "stored" else None
         flags |= Flag.VOLATILE if kind == "volatile" else Flag.NONE
-        found = url(name, host)
+        found = replace(url(name, host), priority=priority)
         is_new = found.key not in self.model.known
-        added = self.frontier.add_request(found, depth=depth, priority=priority, flags=flags, request=request)
+        added = self.frontier.add([found], depth=depth, asked=Asked(flags, request))
         assert added == is_new
         if is_new:
             serial = self.next_serial()
@@ -335,7 +336,7 @@ class FrontierMachine(RuleBasedStateMachine):
         counts, queued = self.frontier.counts, self.model.queued()
         assert counts.queued == len(queued)
         assert counts.volatile == sum(u.is_volatile for u in queued)
-        assert self.frontier.waiting == len(queued) - len(self.visits)
+        assert self.frontier.figures.waiting == len(queued) - len(self.visits)
         ended = [counts.fetched, counts.failed, counts.excluded]
         assert ended == [self.model.ended[s] for s in (UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED)]
         levels = [u.depth if self.by_level else 0 for u in queued if u.priority >= 0]
@@ -376,7 +377,7 @@ class FrontierMachine(RuleBasedStateMachine):
                 assert rest is not None, "stuck: URLs wait and no host rests"
                 self.bench.now += rest
         if self.holds_back:
-            assert self.bench.options.max_pages or self.frontier.waiting <= self.frontier.judge.held()
+            assert self.bench.options.max_pages or self.frontier.figures.waiting <= self.frontier.judge.held()
         elif not self.bench.options.max_pages:
             assert len(self.model.queued()) == len(self.visits)
 
@@ -471,7 +472,7 @@ def test_a_level_on_a_host_that_rests(bench):
     crawl = bench(politeness=PolitenessOptions(delay=1.0, delay_factor=0.0), options=LEVELS)
     for name, depth in (("a", 1), ("b", 1), ("slow", 0)):
         crawl.add(name, host=f"{name}.example", depth=depth)
-        crawl.frontier.slow_down(f"{name}.example", 1.0 if depth else 5.0)
+        crawl.frontier.manners.slow_down(f"{name}.example", 1.0 if depth else 5.0)
     crawl.add("first", host="slow.example", depth=0)
     crawl.finish(crawl.take("slow"))
     assert crawl.frontier.next() is None
@@ -544,7 +545,7 @@ def test_a_failed_checkpoint_loses_nothing(bench):
     """Changes whose batch was never written go down with the next one."""
     crawl = bench()
     crawl.add("a", "b")
-    crawl.frontier.flush(crawl.database.batch())  # and the disk is full
+    crawl.frontier.prepare(crawl.database.batch())  # and the disk is full
     crawl.finish(crawl.take("a"))
     crawl.restart()
     assert crawl.drain() == ["b"]
@@ -557,9 +558,9 @@ def test_volatile_requests_never_reach_the_disk(bench):
     crawl.ask("w", flags=Flag.VOLATILE | Flag.UNFILTERED)
     crawl.commit()
     assert [list(crawl.database.scan(family)) for family in ("urls", "queue", "requests")] == [[], [], []]
-    assert crawl.frontier.waiting == 2
+    assert crawl.frontier.figures.waiting == 2
     crawl.crash()
-    assert (crawl.frontier.waiting, crawl.frontier.next()) == (0, None)
+    assert (crawl.frontier.figures.waiting, crawl.frontier.next()) == (0, None)
     assert crawl.ask("v")
 
 
@@ -683,7 +684,7 @@ def test_again(bench):
 def test_credit_of_what_is_asked_for_again(bench):
     """A request may bring credit as a seed does, and the lambda page pays what is fetched again, for its links."""
     crawl = bench("aopic")
-    crawl.frontier.add_request(url("s"), depth=1, priority=0, flags=Flag.NONE, request=None, brings_credit=True)
+    crawl.frontier.add([url("s")], depth=1, asked=Asked(brings_credit=True))
     for name in ("a", "b"):
         visit = crawl.frontier.next()
         assert visit.key == url("s").key
@@ -701,7 +702,5 @@ def test_what_a_redirect_leads_to_is_news_of_it(bench):
     crawl.add("a")
     visit = crawl.take("a")
     for name, host in (("b", "a.example"), ("c/d", "a.example"), ("e", "b.example")):
-        crawl.frontier.add_request(
-            url(name, host), depth=1, priority=0, flags=Flag.NONE, request=None, referrer=visit.key
-        )
+        crawl.frontier.add([url(name, host)], depth=1, referrer=visit.key, asked=Asked())
     assert (visit.news.in_circle, visit.news.on_host) == (1, 2.0)

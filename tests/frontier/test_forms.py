@@ -77,7 +77,7 @@ def test_a_site_with_many_forms(bench, make):
     assert len(site.fetched) < 1.5 * site.pages
     assert bench.frontier.is_finished()
     assert State.TRUSTED in rules(bench).values()
-    assert bench.frontier.joined == bench.frontier.waiting > bench.frontier.held == 0
+    assert bench.frontier.figures.joined == bench.frontier.figures.waiting > bench.frontier.figures.held_back == 0
 
 
 @pytest.mark.parametrize("make", [SITES[0], *(pytest.param(make, marks=pytest.mark.deep) for make in SITES[1:])])
@@ -89,11 +89,11 @@ def test_kills(bench, make, seed):
     bench.commit()
     for _ in range(8):
         site.crawl(bench, budget=rng.randrange(10, 90))
-        before = rules(bench), bench.frontier.joined
+        before = rules(bench), bench.frontier.figures.joined
         if (visit := bench.frontier.next()) is not None:  # it is in flight when the kill comes
             assert visit.url
         bench.crash()
-        assert (rules(bench), bench.frontier.joined) == before
+        assert (rules(bench), bench.frontier.figures.joined) == before
     site.crawl(bench)
     assert site.came == {f"text of {page}" for page in range(site.pages)}
     assert len(site.fetched) < 1.7 * site.pages
@@ -122,7 +122,7 @@ def test_a_rule_that_fails_after_500_pages(bench):
     begin(bench, site)
     site.crawl(bench, budget=480)
     assert State.TRUSTED in rules(bench).values()
-    assert bench.frontier.joined
+    assert bench.frontier.figures.joined
     site.crawl(bench)
     known = [name_of(href) for href in stored(bench)]
     texts = {text(name, site.page_of(name)) for name in known}
@@ -158,7 +158,7 @@ def test_the_page_of_a_class_that_comes_to_nothing(bench, status):
     site = in_query(150)
     begin(bench, site)
     site.crawl(bench, budget=60)
-    assert bench.frontier.joined
+    assert bench.frontier.figures.joined
     waits = {name for name in map(name_of, stored(bench)) if name not in site.fetched}
     site.status_of = lambda name: status if name in waits and int(name.partition("=")[2][:-1], 16) % 2 else 200
     site.crawl(bench)
@@ -222,7 +222,7 @@ def test_where_nothing_is_learnt(tmp_path, order, options):
     bench, site = Bench(tmp_path / "db", order, options=options), printable(40)
     begin(bench, site)
     site.crawl(bench)
-    assert bench.frontier.counts.queued == bench.frontier.joined == 0
+    assert bench.frontier.counts.queued == bench.frontier.figures.joined == 0
     put_away(bench.database)
 
 
@@ -231,11 +231,11 @@ def test_resumed_without_rules(bench):
     site = printable(100)
     begin(bench, site)
     site.crawl(bench)
-    held = bench.frontier.joined
+    held = bench.frontier.figures.joined
     assert held
     bench.options = FrontierOptions(learn_rules=False)
     bench.restart()
-    assert bench.frontier.joined == 0
+    assert bench.frontier.figures.joined == 0
     site.crawl(bench)
     assert bench.frontier.counts.queued == 0
     assert set(site.fetched) == set(map(name_of, stored(bench)))
@@ -249,9 +249,9 @@ def test_without_holding_traps(tmp_path):
     )
     begin(bench, site)
     site.crawl(bench)
-    assert bench.frontier.joined > 0
+    assert bench.frontier.figures.joined > 0
     bench.restart()
-    assert bench.frontier.joined > 0
+    assert bench.frontier.figures.joined > 0
     put_away(bench.database)
 
 
@@ -262,8 +262,8 @@ def test_a_person_sets_a_rules_section_free(bench):
     site.crawl(bench)
     host = bench.frontier.hosts.named("a.example")
     for section in [section for section in host.sections.values() if section.trap.is_joined]:
-        bench.frontier.vouch(host, section)
-    assert bench.frontier.joined == 0
+        bench.frontier.by_hand.vouch(host, section)
+    assert bench.frontier.figures.joined == 0
     assert State.REFUSED in rules(bench).values()
     bench.restart()
     site.crawl(bench)
@@ -281,7 +281,7 @@ def test_no_page_is_known_by_a_rule_that_was_dropped(bench):
     bench.link(hub, url("p/800?printable=yes"))
     host = bench.frontier.hosts.named("a.example")
     for section in [section for section in host.sections.values() if section.trap.is_joined]:
-        bench.frontier.vouch(host, section)
+        bench.frontier.by_hand.vouch(host, section)
     bench.link(hub, url("p/800"))
     assert not bench.section_of("p/800").trap.is_joined
 
@@ -292,7 +292,7 @@ def test_blocking_needs_no_rule(bench):
     bench.restart()
     bench.add("x")
     with pytest.raises(OptionError):
-        bench.frontier.block(bench.frontier.hosts.named("a.example"))
+        bench.frontier.by_hand.block(bench.frontier.hosts.named("a.example"))
 
 
 def test_mirrors(bench):
@@ -307,7 +307,7 @@ def test_mirrors(bench):
         hosts = itertools.cycle(("a.example", "www.a.example", "www.a.example", "a.example", "a.example"))
         bench.link(visit, *(url(f"p/{n}", next(hosts)) for n in targets if n < pages))
         body = sha1(f"text of {page}".encode())
-        verdict = bench.frontier.judge_content(visit, body, title="", text_hash=None)
+        verdict = bench.frontier.contents.judge(visit, body, title="", text_hash=None)
         bench.frontier.done(visit, UrlState.FETCHED, status=200, good=verdict == Verdict.NEW)
         if fetched % 20 == 0:
             bench.commit()

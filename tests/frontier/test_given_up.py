@@ -42,8 +42,8 @@ def test_it_is_tried_again_as_it_was(tmp_path: Path, crashes: bool) -> None:
             await crawl.settled(failed=5, queued=0, known=5)
             if crashes:
                 await crawl.crash()
-            assert disk_of(crawl).retry_given_up() == 5
-            assert disk_of(crawl).retry_given_up() == 0
+            assert disk_of(crawl).by_hand.retry_given_up() == 5
+            assert disk_of(crawl).by_hand.retry_given_up() == 0
             await crawl.settled(failed=0, queued=5, known=5)
             asked = {}
             while (visit := await crawl.next()) is not None:
@@ -52,7 +52,7 @@ def test_it_is_tried_again_as_it_was(tmp_path: Path, crashes: bool) -> None:
             plain = (None, 0, False)
             assert asked == {"form": (b"POST", 0, False), **{f"p{n}": plain for n in range(4)}}
             await crawl.settled(fetched=5, failed=0, queued=0)
-            assert disk_of(crawl).retry_given_up() == 0
+            assert disk_of(crawl).by_hand.retry_given_up() == 0
 
     asyncio.run(story())
 
@@ -69,7 +69,7 @@ def test_a_page_that_failed_while_its_host_answered(tmp_path: Path) -> None:
                 name = visit.url.rpartition("/")[2]
                 crawl.finish(visit, state=UrlState.FETCHED if name == "good" else UrlState.FAILED)
             await crawl.settled(fetched=1, failed=2, queued=0)
-            assert disk_of(crawl).retry_given_up() == 0
+            assert disk_of(crawl).by_hand.retry_given_up() == 0
             await crawl.settled(fetched=1, failed=2, queued=0)
 
     asyncio.run(story())

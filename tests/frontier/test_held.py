@@ -27,7 +27,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def blocked(bench: Bench, *, whole: bool = False) -> HeldSet:
     """The section of a.example/p/*, or all of the host, held back and read from disk as a reader does."""
     host = bench.frontier.hosts.named("a.example")
-    bench.frontier.block(host, None if whole else bench.section_of("p/0"))
+    bench.frontier.by_hand.block(host, None if whole else bench.section_of("p/0"))
     bench.restart()
     host = bench.frontier.hosts.named("a.example")
     section = None if whole else bench.section_of("p/0")

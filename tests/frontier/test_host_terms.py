@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from database_files import put_away
 from frontier_helpers import RUDE, Bench, check_sections, url
+from frontiers import PART
 
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.hosts.sites import UNPROVEN
@@ -63,7 +64,7 @@ def test_a_host_has_the_delay_of_its_sheet(bench):
 def test_a_sheet_does_not_shorten_what_robots_txt_asks_for(bench):
     """A Crawl-delay is the least pause, whatever a sheet says."""
     crawl = bench(Sheet(hosts=("a.example",), delay=0.0), politeness=SLOW)
-    crawl.frontier.slow_down("a.example", 7.0)
+    crawl.frontier.manners.slow_down("a.example", 7.0)
     crawl.add("1", "2")
     assert times_of(crawl) == {"a.example": [0.0, 7.0]}
 
@@ -133,7 +134,7 @@ def test_no_more_than_max_pages_of_a_host(bench):
     crawl.add("1", "2", "3", host="b.example")
     times = times_of(crawl)
     assert {host: len(urls) for host, urls in times.items()} == {"a.example": 2, "b.example": 3}
-    assert (crawl.frontier.waiting, crawl.frontier.held) == (2, 2)
+    assert (crawl.frontier.figures.waiting, crawl.frontier.figures.held_back) == (2, 2)
 
 
 def test_max_pages_counts_what_is_under_way(bench):
@@ -180,7 +181,7 @@ def test_requisites_of_a_full_host_come_in(bench):
     crawl = bench(Sheet(hosts=("a.example",), max_pages=1), order="aopic", requisites=True)
     crawl.add("1", "2")
     visit = crawl.take("1")
-    crawl.frontier.require(visit.key, [url("picture")], depth=0)
+    crawl.frontier.add([url("picture")], depth=0, referrer=visit.key, asked=PART)
     crawl.finish(visit)
     assert not crawl.frontier.is_finished()
     crawl.finish(crawl.take("picture"))
@@ -227,8 +228,8 @@ def test_links_of_one_page_are_of_different_depths(bench):
 def change_scope(crawl: Bench, *gone: str) -> None:
     """URLs that end in one of `gone` are out of scope from now on, and all others in."""
     crawl.frontier.terms.is_out = lambda url, _host, _depth: url.endswith(gone) if gone else False
-    crawl.frontier.readmit()
-    crawl.frontier.reconsider()
+    crawl.frontier.by_hand.readmit()
+    crawl.frontier.by_hand.reconsider()
 
 
 class TestChanges:
@@ -239,7 +240,7 @@ class TestChanges:
         crawl.finish(crawl.take("1"))
         crawl.now += 2.0
         crawl.frontier.terms.change_crawl("delay", 5.0)
-        crawl.frontier.reconsider(delay=(100.0, 5.0))
+        crawl.frontier.by_hand.reconsider(delay=(100.0, 5.0))
         assert crawl.frontier.next_time() == pytest.approx(3.0)
 
     def test_a_pause_becomes_longer(self, bench):
@@ -249,7 +250,7 @@ class TestChanges:
             crawl.add("1", "2", host=host)
             crawl.finish(crawl.take("1"))
         crawl.frontier.terms.change_host("a.example", {"delay": 30.0})
-        crawl.frontier.reconsider("a.example", delay=(1.0, 30.0))
+        crawl.frontier.by_hand.reconsider("a.example", delay=(1.0, 30.0))
         times = times_of(crawl)
         assert times == {"b.example": [1.0], "a.example": [30.0]}
 
@@ -259,7 +260,7 @@ class TestChanges:
         crawl.add("1", "2")
         crawl.finish(crawl.take("1"), retry_after=50.0)
         crawl.frontier.terms.change_crawl("delay", 0.0)
-        crawl.frontier.reconsider(delay=(100.0, 0.0))
+        crawl.frontier.by_hand.reconsider(delay=(100.0, 0.0))
         assert crawl.frontier.next_time() == pytest.approx(50.0)
 
     def test_limits_of_pages(self, bench):
@@ -271,10 +272,10 @@ class TestChanges:
         assert crawl.frontier.is_finished()
         crawl.frontier.terms.change_crawl("max_pages", 0)
         crawl.frontier.terms.change_host("a.example", {"max_pages": 2})
-        crawl.frontier.reconsider("a.example")
+        crawl.frontier.by_hand.reconsider("a.example")
         assert crawl.drain() == ["2"]
         crawl.frontier.terms.change_host("a.example", {"max_pages": 3})
-        crawl.frontier.reconsider("a.example")
+        crawl.frontier.by_hand.reconsider("a.example")
         assert crawl.drain() == ["3"]
 
     def test_what_is_out_of_scope_is_set_aside(self, bench):
@@ -290,7 +291,7 @@ class TestChanges:
         assert crawl.drain() == ["2"]
         crawl.restart()
         assert crawl.drain() == []
-        assert crawl.frontier.readmit() == 1
+        assert crawl.frontier.by_hand.readmit() == 1
         assert crawl.drain() == ["3"]
         crawl.commit()
         check_sections(crawl.frontier)

@@ -61,7 +61,7 @@ def test_pause_after_a_download(bench, politeness, seconds, pause):
 def test_crawl_delay_of_robots_txt(bench):
     """A host's Crawl-delay counts from its next request on, and survives a restart."""
     crawl = bench(delay=1.0)
-    crawl.frontier.slow_down("a.example", 4.0)
+    crawl.frontier.manners.slow_down("a.example", 4.0)
     crawl.finish(crawl.take("0"))
     assert crawl.frontier.next_time() == 4.0
     crawl.restart()
@@ -72,7 +72,7 @@ def test_crawl_delay_of_robots_txt(bench):
 def test_crawl_delay_of_a_host_without_urls(bench):
     """What robots.txt says of a host that is not yet known holds when its first URL is found."""
     crawl = bench()
-    crawl.frontier.slow_down("b.example", 4.0)
+    crawl.frontier.manners.slow_down("b.example", 4.0)
     crawl.restart()
     crawl.drain()
     crawl.add("x", "y", host="b.example")
@@ -219,14 +219,14 @@ def test_what_waits_for_a_host_that_has_answered_stays(bench):
     for name in "12":
         visit = crawl.take(name)
         crawl.frontier.downloaded(visit, 0.0, failed=True)
-        assert crawl.frontier.is_out(visit) == (name == "2")
+        assert crawl.frontier.manners.is_out(visit) == (name == "2")
         crawl.frontier.retry(visit, priority=-1, request=None)
     visit = crawl.take("awaited")
     assert visit.dead
     crawl.frontier.done(visit, UrlState.FAILED)
     assert crawl.frontier.next() is None
     assert crawl.frontier.is_finished()
-    assert crawl.frontier.silent == crawl.frontier.waiting == 9
+    assert crawl.frontier.figures.silent == crawl.frontier.figures.waiting == 9
     crawl.restart()
     assert sorted(crawl.drain()) == list("123456789")
 
@@ -263,7 +263,7 @@ def test_a_host_that_comes_back(bench):
     assert sorted(names) == list("123456789")
     crawl.finish(busy)
     assert crawl.frontier.is_finished()
-    assert crawl.frontier.waiting == 0
+    assert crawl.frontier.figures.waiting == 0
 
 
 def test_a_dead_host_does_not_hold_up_the_others(bench):
@@ -273,10 +273,10 @@ def test_a_dead_host_does_not_hold_up_the_others(bench):
     crawl.add("alive", host="b.example", depth=1)
     crawl.finish(crawl.take("0"), UrlState.FAILED, failed=True)
     crawl.finish(crawl.take("alive"))
-    assert crawl.frontier.waiting == 9
+    assert crawl.frontier.figures.waiting == 9
     assert crawl.frontier.next_time() == pytest.approx(_GIVE_UP_PAUSE)
     assert crawl.drain() == []
-    assert crawl.frontier.waiting == 0
+    assert crawl.frontier.figures.waiting == 0
 
 
 def test_next_time_is_that_of_the_first_host_with_work(bench):

@@ -10,7 +10,7 @@ from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import held_back, last_fetches
+from sitecrawl.frontier.left import last_fetches
 from sitecrawl.page.items import Link
 
 GOOD = 60
@@ -39,7 +39,9 @@ def test_the_last_fetches_of_a_maze(bench: Bench) -> None:
         bench.link(visit, *maze(visit.url))
         bench.finish(visit)
         last = last_fetches(bench.frontier)
-        assert (last is None) == (bench.frontier.counts.queued > bench.frontier.held or bench.frontier.is_finished())
+        assert (last is None) == (
+            bench.frontier.counts.queued > bench.frontier.figures.held_back or bench.frontier.is_finished()
+        )
         if last is not None:
             told.append(last.most)
             (section,) = (section for _, section in last.growing)
@@ -50,9 +52,9 @@ def test_the_last_fetches_of_a_maze(bench: Bench) -> None:
     assert len(told) > 20
     assert told == sorted(told, reverse=True)
     assert 0 <= told[0] - len(told) <= 1
-    held = held_back(bench.frontier)
+    held = bench.frontier.figures.held
     assert held.sets == {Reason.GROWS: 1}
-    assert held.urls == {Reason.GROWS: bench.frontier.held}
+    assert held.urls == {Reason.GROWS: bench.frontier.figures.held_back}
 
 
 def test_a_last_fetch_that_is_under_way(bench: Bench) -> None:
@@ -94,8 +96,8 @@ def test_what_is_poor_and_ends(bench: Bench) -> None:
 def test_what_is_blocked_is_left(bench: Bench) -> None:
     """It is counted by why it is held back; nothing of it is fetched, so nothing is said of last fetches."""
     bench.add("p/1", "p/2", "q/1", host="b.example")
-    bench.frontier.block(bench.frontier.hosts.named("b.example"))
-    held = held_back(bench.frontier)
+    bench.frontier.by_hand.block(bench.frontier.hosts.named("b.example"))
+    held = bench.frontier.figures.held
     assert (held.urls, held.sets) == ({Reason.BLOCKED: 3}, {Reason.BLOCKED: 1})
     assert bench.frontier.next() is None
     assert last_fetches(bench.frontier) is None

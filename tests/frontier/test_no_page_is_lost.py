@@ -147,9 +147,9 @@ def test_a_refuted_rule_gives_back_all(bench):
     made = site(lambda page, n: f"p/{page}?v={n % 4}", lambda given, page, name: False)
     begin(bench, made)
     made.crawl(bench, budget=200)
-    assert bench.frontier.joined
+    assert bench.frontier.figures.joined
     assert rules(bench)
     made.text_of = lambda name, page: name
     made.crawl(bench)
-    assert bench.frontier.joined == 0
+    assert bench.frontier.figures.joined == 0
     assert set(made.fetched) == set(map(name_of, stored(bench)))

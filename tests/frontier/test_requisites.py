@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
+from frontiers import PART
 
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
@@ -49,7 +50,7 @@ def surf(crawl: Bench, images: int) -> tuple[list[str], int]:
             pages.append(visit.url)
             crawl.link(visit, *calendar(visit.url))
             found = [url(f"i/{len(pages)}-{n}.png", f"{'ab'[n % 2]}.example") for n in range(images)]
-            crawl.frontier.require(visit.key, found, depth=visit.depth)
+            crawl.frontier.add(found, depth=visit.depth, referrer=visit.key, asked=PART)
         crawl.finish(visit)
     crawl.commit()
     return pages, parts
@@ -99,9 +100,9 @@ def test_a_full_crawl_fetches_requisites_alone(bench: Callable[[FrontierOptions]
     crawl.add("home", "other")
     home = crawl.frontier.next()
     assert home is not None
-    crawl.frontier.require(home.key, [url("i"), url("j", "b.example")], depth=0)
+    crawl.frontier.add([url("i"), url("j", "b.example")], depth=0, referrer=home.key, asked=PART)
     crawl.finish(home)
-    assert crawl.frontier.is_full
+    assert crawl.frontier.figures.is_full
     assert not crawl.frontier.is_finished()
     assert crawl.frontier.next_time() == 0.0
     for _ in range(2):
@@ -111,7 +112,11 @@ def test_a_full_crawl_fetches_requisites_alone(bench: Callable[[FrontierOptions]
         crawl.finish(visit)
     assert crawl.frontier.next() is None
     assert crawl.frontier.is_finished()
-    assert (crawl.frontier.counts.fetched, crawl.frontier.counts.requisites, crawl.frontier.waiting) == (1, 2, 1)
+    assert (crawl.frontier.counts.fetched, crawl.frontier.counts.requisites, crawl.frontier.figures.waiting) == (
+        1,
+        2,
+        1,
+    )
 
 
 def test_a_host_that_has_given_requisites_alone_has_answered(bench: Callable[[FrontierOptions], Bench]) -> None:
@@ -120,7 +125,7 @@ def test_a_host_that_has_given_requisites_alone_has_answered(bench: Callable[[Fr
     crawl.add("home")
     home = crawl.frontier.next()
     assert home is not None
-    crawl.frontier.require(home.key, [url("i", "b.example")], depth=0)
+    crawl.frontier.add([url("i", "b.example")], depth=0, referrer=home.key, asked=PART)
     crawl.finish(home)
     assert not host(crawl, "b.example").has_answered
     visit = crawl.frontier.next()

@@ -30,7 +30,7 @@ def read(bench: Bench, visit: Visit | None, text: str, *links: Link) -> None:
     assert visit is not None
     bench.frontier.downloaded(visit, 0.0)
     bench.link(visit, *links)
-    verdict = bench.frontier.judge_content(visit, sha1(text.encode()), title=text, text_hash=None)
+    verdict = bench.frontier.contents.judge(visit, sha1(text.encode()), title=text, text_hash=None)
     bench.frontier.done(visit, UrlState.FETCHED, status=200, good=verdict == Verdict.NEW)
 
 
@@ -59,9 +59,9 @@ def test_forms_of_pages_that_still_wait(bench):
     others = [url(f"p/{n}?x=1") for n in (8, 9)]
     bench.add("list")
     read(bench, bench.frontier.next(), "list", url("p/8"), url("p/9"), *others)
-    assert bench.frontier.joined == 2
+    assert bench.frontier.figures.joined == 2
     assert {other.url for other in others} <= set(read_all(bench))
-    assert bench.frontier.waiting == 0
+    assert bench.frontier.figures.waiting == 0
 
 
 def test_the_other_form_of_a_page_that_is_being_fetched(bench):
@@ -74,7 +74,7 @@ def test_the_other_form_of_a_page_that_is_being_fetched(bench):
     bench.frontier.add([there], depth=1)
     assert bench.frontier.next() is None  # it is joined
     assert bench.frontier.next() is None  # and would be a test, if it could be compared with anything
-    assert bench.frontier.joined == 1
+    assert bench.frontier.figures.joined == 1
     read(bench, visit, here.url)
     assert read_all(bench) == [there.url]
-    assert bench.frontier.waiting == 0
+    assert bench.frontier.figures.waiting == 0

@@ -104,13 +104,13 @@ class SilenceMachine(RuleBasedStateMachine):
             frontier = self.bench.frontier
             assert frontier.counts.queued == len(self.known - self.done)
             assert frontier.counts.failed == 0
-            assert frontier.silent <= frontier.counts.queued
+            assert frontier.figures.silent <= frontier.counts.queued
 
     @invariant()
     def no_level_waits_for_the_silent(self):
         frontier = self.bench.frontier if hasattr(self, "bench") else None
         if frontier is not None and frontier.keeps_levels:
-            silent = [host for host in frontier.hosts.live() if host.key in frontier.silent_hosts]
+            silent = [host for host in frontier.hosts.live() if host.key in frontier.dispatcher.silent_hosts]
             put_off = [host.put_off for host in frontier.hosts.live() if host.put_off is not None]
             assert [levels.total() for levels in put_off] == [host.queued for host in silent]
             assert +frontier.counts._put_off == +sum(put_off, Counter())
@@ -139,7 +139,7 @@ class SilenceMachine(RuleBasedStateMachine):
                 rest = frontier.next_time()
                 assert rest is not None or frontier.is_finished(), "stuck: URLs wait and no host rests"
                 self.bench.now += rest or 0.0
-        assert frontier.waiting == frontier.silent == len(self.known - self.done)
+        assert frontier.figures.waiting == frontier.figures.silent == len(self.known - self.done)
         self.bench.restart()
         self.bench.drain()
         records = [self.bench.frontier.urls.get(key) for key in self.keys()]
@@ -181,7 +181,7 @@ def test_a_level_waits_for_no_silent_host(tmp_path):
     bench.add("3", host="down.example", depth=1)
     bench.finish(bench.take("deeper"))
     assert bench.frontier.is_finished()
-    assert bench.frontier.silent == 3
+    assert bench.frontier.figures.silent == 3
     bench.add("deepest", host="up.example", depth=3)
     bench.now += politeness.revival
     fail(bench)

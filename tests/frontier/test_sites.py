@@ -224,7 +224,7 @@ class TestPlaces:
             crawl.add("1", host=f"{name}.b.com", depth=1)
         crawl.add(*(f"p?sid={n}" for n in range(60)), host="z.b.com", depth=1)
         while (visit := crawl.frontier.next()) is not None:
-            crawl.frontier.judge_content(visit, bytes(20), title="", text_hash=None)
+            crawl.frontier.contents.judge(visit, bytes(20), title="", text_hash=None)
             crawl.finish(visit, good=False)
         crawl.commit()
         assert named(crawl, POOL).fetched == 60
@@ -244,7 +244,7 @@ class TestPlaces:
         for name in ("x", "y", "z"):
             crawl.add("1", host=f"{name}.b.com", depth=1)
         for name, delay in (("z", 5.0), ("w", 2.0), ("x", 1.0)):
-            crawl.frontier.slow_down(f"{name}.b.com", delay)
+            crawl.frontier.manners.slow_down(f"{name}.b.com", delay)
         assert named(crawl, POOL).crawl_delay == 5.0
         assert named(crawl, "x.b.com").crawl_delay == 1.0
         crawl.add("seed", host="z.b.com")
@@ -279,7 +279,7 @@ class TestFailures:
             else:
                 asked.append(visit.url)
                 crawl.frontier.downloaded(visit, 0.0, failed=True)
-                assert not crawl.frontier.is_out(visit)
+                assert not crawl.frontier.manners.is_out(visit)
                 crawl.frontier.retry(visit, priority=0, request=None)
         return asked
 

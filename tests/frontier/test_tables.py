@@ -16,6 +16,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.requests import pack_request
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.urls import tables
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
@@ -255,19 +256,13 @@ def example(path: Path) -> Database:
         Link(href, "a.example", key=fingerprints.url(href)) for href in ("http://a.example/", "http://a.example/x")
     )
     crawl.frontier.add([seed], depth=0)
-    crawl.frontier.slow_down("a.example", 2.5)
+    crawl.frontier.manners.slow_down("a.example", 2.5)
     visit = crawl.take("")
     crawl.link(visit, link)
     form = Request("http://a.example/search", method="POST", body=b"q=1", priority=5)
     key = fingerprints.request(form.method, form.url, form.body)
-    crawl.frontier.add_request(
-        Link(form.url, "a.example", key=key),
-        depth=1,
-        priority=form.priority,
-        flags=Flag.NONE,
-        request=pack_request(form, Spider("any")),
-        referrer=seed.key,
-    )
+    found = Link(form.url, "a.example", priority=form.priority, key=key)
+    crawl.frontier.add([found], depth=1, referrer=seed.key, asked=Asked(request=pack_request(form, Spider("any"))))
     crawl.finish(visit)
     crawl.commit()
     return crawl.database

@@ -62,7 +62,11 @@ def fetch_all(crowd: Neighbourhood, random: Random, *, moves: bool) -> Counter[s
     while idle < 2:
         found = [crowd.fetch(random.choice(crowd.neighbours), targets) for _ in range(random.randrange(1, 20))]
         fetched.update(filter(None, found))
-        idle = idle + 1 if crowd.exchange() == 0 and not any(one.frontier.waiting for one in crowd.neighbours) else 0
+        idle = (
+            idle + 1
+            if crowd.exchange() == 0 and not any(one.frontier.figures.waiting for one in crowd.neighbours)
+            else 0
+        )
         if moves and random.random() < 0.5:
             crowd.hand_over(random.randrange(8), random.choice(crowd.neighbours))
         agrees(crowd)

@@ -144,7 +144,7 @@ def test_what_was_held_back_is_free_in_another_crawl(tmp_path, order):
     crawl = Bench(tmp_path / "db", "aopic", options=FrontierOptions(traps=TRAPS))
     crawl.add("home")
     crawl.surf(Calendar())
-    left = crawl.frontier.waiting
+    left = crawl.frontier.figures.waiting
     assert left > 0
     crawl.order, crawl.options = order, FrontierOptions(max_depth=1000, traps=TRAPS)
     crawl.crash()
@@ -157,7 +157,7 @@ def test_a_depth_limit_holds_nothing_back(tmp_path):
     crawl = Bench(tmp_path / "db", "aopic", options=FrontierOptions(max_depth=9, traps=TRAPS))
     crawl.add("home")
     fetched = crawl.surf(Calendar())
-    assert crawl.frontier.waiting == 0
+    assert crawl.frontier.figures.waiting == 0
     assert sum(map(is_trap, fetched)) == 2**9 - 1
     put_away(crawl.database)
 
@@ -276,7 +276,7 @@ def test_a_finite_section_that_is_worth_little(bench):
     crawl.add("home")
     fetched = crawl.surf(worthless_site, is_good=lambda address: "/tag/" not in address)
     assert len(fetched) == 401
-    assert crawl.frontier.waiting == 0
+    assert crawl.frontier.figures.waiting == 0
     last = max(n for n, address in enumerate(fetched) if "/art/" in address)
     assert sum("/tag/" in address for address in fetched[:last]) <= TRAPS.min_fetches + 0.05 * 200
     (poor,) = (s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/tag/*")
@@ -419,7 +419,7 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
     section = next(s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/art/*")
     assert 0.7 < section.trap.novelty < 5
     assert len(crawl.surf(links_of)) == 1001 - 20
-    assert crawl.frontier.waiting == 0
+    assert crawl.frontier.figures.waiting == 0
 
 
 @pytest.mark.parametrize(("web", "walks"), [(Minting, True), (Calendar, False)])
@@ -533,11 +533,11 @@ class TestByHand:
         )
         assert home.endswith("/home")
         host, section = one.frontier.hosts.named("a.example"), one.section_of("a/1")
-        one.frontier.block(host, section)
+        one.frontier.by_hand.block(host, section)
         one.restart()
         assert len(one.drain()) == 20
         assert one.frontier.is_finished()
-        assert one.frontier.held == 20
+        assert one.frontier.figures.held_back == 20
         section = one.section_of("a/1")
         assert section.trap.reason == Reason.BLOCKED
         assert "blocked by hand at fetch 1 of 21 (20 URLs known, 0 fetched" in explain(
@@ -551,7 +551,7 @@ class TestByHand:
         one = bench()
         one.add("home")
         one.add("x", host="b.example")
-        one.frontier.block(one.frontier.hosts.named("b.example"))
+        one.frontier.by_hand.block(one.frontier.hosts.named("b.example"))
         one.restart()
         assert one.drain() == ["home"]
         one.add("y", host="b.example")
@@ -563,9 +563,9 @@ class TestByHand:
         one = bench()
         one.add("home", "x")
         host = one.frontier.hosts.named("a.example")
-        one.frontier.block(host)
+        one.frontier.by_hand.block(host)
         assert one.frontier.next() is None
-        one.frontier.vouch(host)
+        one.frontier.by_hand.vouch(host)
         assert sorted(one.drain()) == ["home", "x"]
 
     @pytest.mark.parametrize("order", ["bfs", "dfs", "aopic"])
@@ -573,7 +573,7 @@ class TestByHand:
         """Blocking is no matter of credit, or of holding traps back."""
         one = bench(order, TrapOptions(hold=False))
         one.add("a/1", "b/1")
-        one.frontier.block(one.frontier.hosts.named("a.example"), one.section_of("a/1"))
+        one.frontier.by_hand.block(one.frontier.hosts.named("a.example"), one.section_of("a/1"))
         one.restart()
         assert one.drain() == ["1"]
         assert one.section_of("a/1").queued == 1
@@ -583,7 +583,7 @@ class TestByHand:
         one = Bench(tmp_path / "db", options=FrontierOptions(max_depth=3))
         one.add("home")
         with pytest.raises(OptionError, match="depth limit"):
-            one.frontier.block(one.frontier.hosts.named("a.example"))
+            one.frontier.by_hand.block(one.frontier.hosts.named("a.example"))
         assert one.drain() == ["home"]
         put_away(one.database)
 
@@ -595,9 +595,9 @@ class TestByHand:
         demoted = [host for host, section in one.frontier.judge.demoted.values() if section is None]
         assert demoted
         for host in demoted:
-            one.frontier.vouch(host)
+            one.frontier.by_hand.vouch(host)
             for section in host.sections.values():
-                one.frontier.vouch(host, section)
+                one.frontier.by_hand.vouch(host, section)
         one.restart()
         before = site.minted
         one.surf(site, budget=300)
@@ -611,6 +611,6 @@ class TestByHand:
         one.add("a/1", "a/2")
         host = one.frontier.hosts.named("a.example")
         one.frontier.judge._hold(host, None, Reason.GROWS)
-        one.frontier.block(host, one.section_of("a/1"))
+        one.frontier.by_hand.block(host, one.section_of("a/1"))
         assert one.frontier.next() is None
         assert one.frontier.is_finished()

@@ -370,4 +370,4 @@ class TestSites:
         while visits:
             crawl.finish(visits.pop(0), ip=IP)
             visits += take_all(crawl)
-            assert len(visits) == min(5, len(visits) + crawl.frontier.waiting)
+            assert len(visits) == min(5, len(visits) + crawl.frontier.figures.waiting)

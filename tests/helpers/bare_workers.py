@@ -52,9 +52,9 @@ class Worker:
 
     def checkpoint(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch)
-        self.frontier.flushed()
+        self.frontier.committed()
 
     def look(self) -> Visit | None:
         """The next visit, as the scheduler asks for it."""

@@ -51,7 +51,7 @@ class Site:
             bench.link(visit, *(url(link) for link in self.links(page)))
             text = self.text_of(name, page)
             self.came.add(text)
-            verdict = bench.frontier.judge_content(visit, sha1(text.encode()), title=text, text_hash=None)
+            verdict = bench.frontier.contents.judge(visit, sha1(text.encode()), title=text, text_hash=None)
             good = verdict == Verdict.NEW
         bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
         self.fetched.append(name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from database_files import database_at
 from frontiers import Heard, PlainSeen
 
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
@@ -112,9 +114,9 @@ class Bench:
 
     def commit(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
 
     def crash(self) -> None:
         """What came after the last commit was in the frontier's memory, and is gone. The database stays open: to open
@@ -152,9 +154,8 @@ class Bench:
         return found.sections[record.section]
 
     def ask(self, name: str, host: str = "a.example", *, depth=0, priority=0, flags=Flag.NONE, request=None) -> bool:
-        return self.frontier.add_request(
-            url(name, host), depth=depth, priority=priority, flags=flags, request=request
-        )
+        link = replace(url(name, host), priority=priority)
+        return bool(self.frontier.add([link], depth=depth, asked=Asked(flags, request)))
 
     def take(self, name: str):
         """The next visit, which must be of the URL that ends in `name`."""

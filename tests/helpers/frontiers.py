@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from database_files import database_at, put_away
 from memory_frontier import MemoryFrontier
@@ -20,11 +21,12 @@ from worker_frontiers import PATIENT, CrawlOf, PlainSeen
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Frontier
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.visit import Visit
@@ -42,6 +44,10 @@ def found(name: str, host: str = "a.example", **rest: Any) -> Link:
 def unfiltered_key(host: str = "a.example") -> bytes:
     """Of a request without filter: random but for the site's region."""
     return FINGERPRINTS.host(host)[:2] + os.urandom(14)
+
+
+PART = Asked(Flag.REQUISITE)
+"""What a page is made of."""
 
 
 def name_of(visit: Visit) -> str:
@@ -136,6 +142,27 @@ def shared(setting: Setting, database: Database, listener: Heard, clock: Callabl
     return frontier
 
 
+class KeptFrontier(MemoryFrontier):
+    """Every checkpoint keeps a copy, to which `crash` goes back, as a new process does."""
+
+    _written: dict[str, Any]
+    _kept: ClassVar[dict[str, Any]] = {"records": {}, "requests": {}, "by_name": {}, "serial": 0}
+
+    def prepare(self, batch: Batch) -> None:
+        self._written = deepcopy({name: vars(self)[name] for name in KeptFrontier._kept})
+        for key, record in self.records.items():
+            if record.flags & Flag.VOLATILE:
+                del self._written["records"][key]
+
+    def committed(self) -> None:
+        vars(self)["_kept"] = self._written
+
+    def crash(self) -> None:
+        vars(self).update(deepcopy(self._kept), in_flight={})
+        for host in self.by_name.values():
+            host.active, host.free_at = 0, host.asked_until
+
+
 class Crawl:
     """One crawl on some frontier. Its clock moves only when it waits, but for a worker's, which is the real one."""
 
@@ -146,13 +173,14 @@ class Crawl:
         self.heard = Heard()
         self.heard.checkpoint = self.checkpoint
         self.on_checkpoint: Callable[[], None] = lambda: None
-        self._memory: MemoryFrontier | None = None
+        self._memory: KeptFrontier | None = None
         self._open()
 
     def _open(self) -> None:
         self.database = database_at(self.setting.folder / "db", HASH_NAME)
         self.frontier = self._made()
-        self.frontier.start()
+        self.peers = self.frontier if isinstance(self.frontier, SharedFrontier) else Peers()
+        self.peers.start()
 
     def _made(self) -> Frontier:
         if self.kind != "memory":
@@ -161,7 +189,7 @@ class Crawl:
         if self._memory is None:
             setting = self.setting
             order = order_named(setting.order)
-            self._memory = MemoryFrontier(order, setting.politeness, self.heard, clock=lambda: self.now)
+            self._memory = KeptFrontier(self.heard, order, setting.politeness, lambda: self.now)
         else:
             self._memory.crash()
         return self._memory
@@ -171,10 +199,10 @@ class Crawl:
 
     def checkpoint(self) -> None:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
         self.on_checkpoint()
-        self.frontier.flushed()
+        self.frontier.committed()
 
     async def crash(self) -> None:
         """The process dies and a new one begins: what came after the last checkpoint is gone."""
@@ -184,7 +212,7 @@ class Crawl:
         self._open()
 
     async def close(self) -> None:
-        await self.frontier.close()
+        await self.peers.close()
         put_away(self.database)
 
     # Work
@@ -196,7 +224,7 @@ class Crawl:
             assert not self.heard.errors
             if self.frontier.is_finished():
                 return None
-            if self.frontier.wants_checkpoint:
+            if self.peers.wants_checkpoint:
                 self.checkpoint()
             await self._rest()
             assert time.monotonic() < deadline, "nothing comes, and nothing ends"
@@ -232,8 +260,9 @@ class Crawl:
 
     def ask(self, name: str, *, host: str = "a.example", key: bytes | None = None, **how: Any) -> bool:
         one = found(name, host)
-        given = {"depth": 1, "priority": 0, "flags": Flag.NONE, "request": None, **how}
-        return self.frontier.add_request(one if key is None else replace(one, key=key), **given)
+        link = replace(one, key=one.key if key is None else key, priority=how.pop("priority", 0))
+        place = {name: how.pop(name) for name in ("depth", "referrer") if name in how}
+        return bool(self.frontier.add([link], **{"depth": 1, **place}, asked=Asked(**how)))
 
     async def drain(self, links: dict[str, list[Link]] | None = None) -> list[str]:
         """Fetch all that is left, each page with its links; the names in the order in which they came."""
@@ -248,7 +277,7 @@ class Crawl:
         """Wait until the crawl's counts are these: a worker hears of them after its checkpoint."""
         self.checkpoint()
         deadline = time.monotonic() + PATIENCE
-        while (now := {name: getattr(self.frontier.counts, name) for name in counts}) != counts:
+        while (now := {name: getattr(self.frontier.figures, name) for name in counts}) != counts:
             assert self.kind in WORKERS, now
             assert time.monotonic() < deadline, now
             await asyncio.sleep(0.003)

@@ -47,9 +47,9 @@ class Neighbour:
 
     def commit(self) -> dict[int, list[Message]]:
         batch = self.database.batch()
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch, sync=False)
-        self.frontier.flushed()
+        self.frontier.committed()
         assert self.frontier.outbox is not None
         return self.frontier.outbox.take()
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.standing import Standing, Totals, Whole
+from sitecrawl.cluster.standing import Standing, Whole
+from sitecrawl.frontier.contract import Figures
 
 SHARDS = 4
 """Of the workers' crawls, see `fleet.Worker`."""
 
 
-def totals(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> Totals:
+def totals(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> Figures:
     """The crawl's counts."""
     names = [f"{Keys(crawl, shards).base(number)}state" for number in range(shards)]
-    return Whole([Standing(0, client.hget(name, "tally") or b"", 0, 0) for name in names]).totals()
+    return Whole([Standing(0, client.hget(name, "tally") or b"", 0, 0) for name in names]).figures()
 
 
 def steps(client: Any) -> int:

@@ -117,9 +117,9 @@ class Worker:
             batch.delete("meta", LINKS_READ)
         self._withdraw()
         self.pages.prepare(batch)
-        self.frontier.flush(batch)
+        self.frontier.prepare(batch)
         self.database.write(batch)
-        self.frontier.flushed()
+        self.frontier.committed()
 
     def _withdraw(self) -> None:
         if self.heard.stale_rows:

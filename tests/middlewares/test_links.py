@@ -48,7 +48,7 @@ class Links:
         return PageItem(self.fetch.visit.url, 200, 0.0, links=links, key=self.fetch.visit.key if key is None else key)
 
     def waiting(self) -> int:
-        return self.runtime.frontier.waiting
+        return self.runtime.frontier.figures.waiting
 
 
 @pytest.fixture

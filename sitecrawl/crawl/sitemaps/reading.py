@@ -209,7 +209,7 @@ class Reading:
         record, links = self._record, [link for _, link in pages]
         record.unfinished += self._runtime.expand(self._answer.fetch, links, rest=rest)
         for link in links[: _REMEMBERED - len(self._listed)]:
-            self._listed[link.key[-_DIGEST:]] = not self._runtime.has(link.host)
+            self._listed[link.key[-_DIGEST:]] = not self._runtime.peers.has(link.host)
         self._registry.store.put(self._answer.key, record)
         if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
             now = self._answer.now

@@ -12,8 +12,7 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.urls.record import Flag
+from sitecrawl.frontier.contract import Asked, Capability
 from sitecrawl.page.items import Link
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -80,7 +79,7 @@ class Registry:
             return None
         record = SitemapRecord(url.href, url.host, kind, how, parent, sorted(set(vouchers)), time.time())
         self.store.put(key, record)
-        if not self.runtime.has(url.host):
+        if not self.runtime.peers.has(url.host):
             self.store.first_visits.passed_on(key)
         self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
@@ -154,14 +153,11 @@ class Registry:
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
         frontier, priority = self.runtime.frontier, self.priority(record)
-        return frontier.again(key, priority=priority, request=request) or frontier.add_request(
-            Link(record.url, record.host, key=key),
-            depth=_DEPTH,
-            priority=priority,
-            flags=Flag.NONE,
-            request=request,
-            brings_credit=record.kind == Kind.SITEMAP,
-        )
+        if frontier.again(key, priority=priority, request=request):
+            return True
+        link = Link(record.url, record.host, priority=priority, key=key)
+        asked = Asked(request=request, brings_credit=record.kind == Kind.SITEMAP)
+        return bool(frontier.add([link], depth=_DEPTH, asked=asked))
 
 
 def _payer(source: SitemapRecord, host: str) -> str:

@@ -102,7 +102,7 @@ class Sitemaps:
             wake(self._crawler)
 
     def _stay(self) -> None:
-        if not self._runtime.frontier.is_full and self.store.is_watching():
+        if not self._runtime.frontier.figures.is_full and self.store.is_watching():
             raise DontCloseSpider
 
     def _stop(self) -> None:

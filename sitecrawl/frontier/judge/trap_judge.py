@@ -127,7 +127,7 @@ class TrapJudge:
     def held(self, but: Container[bytes] = ()) -> int:
         """URLs, in flight ones included, of what is held back as traps on hosts other than `but`."""
         return sum(
-            _waits(host, section)
+            waits_in(host, section)
             for host, section in self.units_held(but)
             if section is None or not section.trap.is_joined
         )
@@ -140,7 +140,7 @@ class TrapJudge:
 
     def held_back(self, but: Container[bytes]) -> int:
         """Both together, in one go."""
-        return sum(_waits(host, section) for host, section in self.units_held(but))
+        return sum(waits_in(host, section) for host, section in self.units_held(but))
 
     def units_held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
         """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
@@ -440,7 +440,7 @@ class TrapJudge:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
 
-def _waits(host: Host, section: Section | None) -> int:
+def waits_in(host: Host, section: Section | None) -> int:
     """URLs that wait in a unit, and are held back with it."""
     parts = host.requisites if section is None and host.trap.is_full else None
     return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)

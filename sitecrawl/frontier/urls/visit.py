@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import KEY_BYTES, Section
 from sitecrawl.frontier.queue.order import priority_of
 from sitecrawl.frontier.urls.causes import Cause
-from sitecrawl.frontier.urls.record import Flag, UrlRecord
+from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord
+from sitecrawl.page.items import Link
+
+_NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 
 
 class News:
@@ -48,6 +53,14 @@ class News:
 
 class Visit:
     """A URL in flight."""
+
+    @classmethod
+    def of(
+        cls, found: Link, depth: int, referrer: bytes, flags: int = Flag.NONE, request: bytes | None = None
+    ) -> Visit:
+        """That of a URL of which its frontier keeps no record."""
+        record = UrlRecord(found.url, flags=flags, depth=depth, referrer=referrer, rank=_NO_PRIORITY)
+        return cls(found.key, record, Host(b"", found.host), request)
 
     def __init__(self, key: bytes, record: UrlRecord, host: Host, request: bytes | None) -> None:
         self.key = key

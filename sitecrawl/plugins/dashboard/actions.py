@@ -167,7 +167,7 @@ class Actions(Participant):
 
     def _do(self, act: Act) -> str:
         assert self._runtime.whole is not None
-        done = act.do(self._runtime.whole)
+        done = act.do(self._runtime.whole.by_hand)
         wake(self._crawler)
         return done
 
@@ -206,8 +206,7 @@ class ClusterActions(Actions):
         return f"{_COMING[act.name]}: {act.unit}. Whoever has the host hears of it within seconds"
 
     def _added(self, urls: Sequence[Url], new: int) -> str:
-        assert self._runtime.team is not None
-        here = [url for url in urls if self._runtime.team.has(url.host)]
+        here = [url for url in urls if self._runtime.peers.has(url.host)]
         elsewhere = len(urls) - len(here)
         told = [super()._added(here, new - elsewhere)] if here else []
         if elsewhere:

@@ -79,16 +79,16 @@ class ClusterMonitor(Monitor):
         return replace(self._own, **self._crawl())
 
     def _crawl(self) -> dict[str, Any]:
-        counts = self._frontier.counts
+        counts = self._frontier.figures
         return {
             "fetched": counts.fetched,
             "failed": counts.failed,
             "excluded": counts.excluded,
             "requisites": counts.requisites,
-            "waiting": self._frontier.waiting,
+            "waiting": counts.waiting,
             "known": counts.known,
-            "demoted": counts.demoted,
-            "silent": self._frontier.silent,
+            "demoted": counts.held.sets.total(),
+            "silent": counts.silent,
         }
 
     # Telling
@@ -204,8 +204,8 @@ class ClusterMonitor(Monitor):
 
     def _last(self, workers: Sequence[Worker]) -> str:
         """What is fetched on all workers while nothing is left on any but what is held back."""
-        counts = self._frontier.counts
-        if counts.queued > self._frontier.held + counts.joined + counts.silent:
+        counts = self._frontier.figures
+        if counts.queued > counts.held_back + counts.joined + counts.silent:
             return ""
         return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
 

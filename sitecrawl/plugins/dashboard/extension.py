@@ -78,7 +78,7 @@ class Dashboard:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Dashboard:
         settings = crawler.settings
-        if not has_our_scheduler(settings):
+        if not has_our_scheduler(settings) or declared.FRONTIER.read(settings):
             raise NotConfigured  # with a reason, it would be a warning
         serves = DASHBOARD.read(settings)
         token = configuration.secret(settings, "SITECRAWL_DASHBOARD_TOKEN")

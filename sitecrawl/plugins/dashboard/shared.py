@@ -38,7 +38,7 @@ def begin(
     """Watch the crawl with the others. `page_of` makes this worker's page, by its meter and the rows of an answer."""
     assert runtime.team is not None
     assert runtime.joined is not None
-    board = board_of(runtime.joined, runtime.team.holdings.session)
+    board = board_of(runtime.joined, runtime.peers.session)
     monitor = ClusterMonitor(runtime, runtime.team, board, actions, spider=spider, watched=lambda: len(streams) > 0)
     page = page_of(monitor.meter, PART_ROWS)
     tables = EveryTable(page.tables, board, monitor.others)

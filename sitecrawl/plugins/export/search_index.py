@@ -54,7 +54,7 @@ class SearchIndexing:
 
     def spider_opened(self, spider: Spider) -> None:
         runtime = Runtime.of(spider.crawler)
-        if runtime.team is None:
+        if not runtime.peers.are_there:
             runtime.checkpoints.last_acts.append(partial(update_index, runtime.path, runtime.stats))
 
 

@@ -91,7 +91,7 @@ class KeywordSpider(SiteSpider):
         if self.found is None and (found := self.keyword.find(page, self.runtime.reading.text(page))) is not None:
             self.found = found
             yield found
-            Runtime.of(self.crawler).end_all(FOUND)
+            Runtime.of(self.crawler).peers.end(FOUND)
             raise CloseSpider(FOUND)
 
     def report(self) -> Iterator[tuple[str, str]]:

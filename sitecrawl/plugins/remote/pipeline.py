@@ -22,8 +22,7 @@ class RemotePipeline:
         runtime = Runtime.of(crawler)
         if runtime.store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
-        session = runtime.team.holdings.session if runtime.team is not None else ""
-        manifest = runtime.directory.manifest
+        session, manifest = runtime.peers.session, runtime.directory.manifest
         options = place_of(crawler.settings, runtime.path, manifest, session)
         remote = open_place(options, manifest, session, may_wait=runtime.directory.resumed)
         copy = RemoteCopy(remote, runtime.store, runtime.database, runtime.stats, options.wait)

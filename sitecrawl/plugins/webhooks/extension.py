@@ -104,7 +104,7 @@ class Webhooks:
         self._errors = ErrorAlarm(options.threshold, options.window, now)
         self._beats_at = now
         self._about = self._names(spider)
-        if runtime.team is None or runtime.team.is_first:
+        if runtime.peers.is_first:
             resumed = runtime.directory.resumed
             previous = _previous(runtime) if resumed else ""
             words = f"goes on ({_OF_PREVIOUS.get(previous, 'after its end')})" if resumed else "begins"
@@ -121,7 +121,7 @@ class Webhooks:
         self._look_for_errors(time.monotonic(), self._traffic())  # a crawl may be shorter than the time between looks
         runtime = self._runtime
         reason = runtime.checkpoints.failure or reason
-        if runtime.team is None or runtime.team.is_last:
+        if runtime.peers.is_last:
             no_page = bool(self._crawler.stats.get_value(NO_PAGE))
             causes = [{"why": cause.why, "hosts": cause.hosts} for cause in runtime.outcomes.causes[:10]]
             ending = ending_of(runtime, reason)
@@ -173,11 +173,10 @@ class Webhooks:
 
     def _may_fetch(self) -> bool:
         """Whether something is under way or waits that is not held back, and nobody has paused the crawl."""
-        frontier, engine = self._runtime.local, self._crawler.engine
+        engine = self._crawler.engine
         if engine is None or engine.paused:
             return False
-        left_alone = frontier.held + frontier.joined + frontier.silent
-        return bool(self._runtime.fetches) or frontier.waiting > left_alone
+        return bool(self._runtime.fetches) or self._runtime.frontier.figures.may_be_fetched
 
     def _why(self) -> str:
         pause = self._runtime.pause

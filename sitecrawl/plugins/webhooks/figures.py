@@ -12,7 +12,7 @@ def figures_of(runtime: Runtime, traffic: Traffic, seconds: float) -> dict[str, 
     """Of the run, which has lasted so many `seconds`; and in `crawl` of the crawl, over all runs. Counts are of URLs
     unless their name says something else.
     """
-    frontier, counts = runtime.frontier, runtime.frontier.counts
+    counts = runtime.frontier.figures
     return {
         "seconds": round(seconds, 3),
         "responses": traffic.responses,
@@ -27,8 +27,8 @@ def figures_of(runtime: Runtime, traffic: Traffic, seconds: float) -> dict[str, 
             "fetched": counts.fetched,
             "failed": counts.failed,
             "waiting": counts.queued,
-            "held_back": frontier.held,
-            "other_forms": frontier.joined,
-            "silent": frontier.silent,
+            "held_back": counts.held_back,
+            "other_forms": counts.joined,
+            "silent": counts.silent,
         },
     }

@@ -21,8 +21,9 @@ from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps, reading
 from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Exchange, Link
 from sitecrawl.sitemap.locations import GUESSES, How, usual
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
@@ -118,9 +119,8 @@ class Crawl:
             target = parse(to, fetch.visit.url)
             meta = {"redirect_urls": [fetch.visit.url]}
             found = Link(target.href, target.host, key=self.key(target.href))
-            if self.runtime.frontier.add_request(
-                found, depth=1, priority=0, flags=Flag.NONE, request=pack({"meta": meta}), referrer=fetch.visit.key
-            ):
+            asked = Asked(request=pack({"meta": meta}))
+            if self.runtime.frontier.add([found], depth=1, referrer=fetch.visit.key, asked=asked):
                 fetch.lead_on()
 
     @property
@@ -509,7 +509,7 @@ class TestExpects:
             told = [Kind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
             found = Link(ROOT + MAP, "a.example", key=crawl.key(MAP))
             request = pack({"meta": {SITEMAP: told}})
-            crawl.runtime.frontier.add_request(found, depth=1, priority=0, flags=Flag.NONE, request=request)
+            crawl.runtime.frontier.add([found], depth=1, asked=Asked(request=request))
             assert await crawl.run() == [MAP, "/1"]
             record = crawl.record()
             assert (record.how, record.parent, record.vouchers) == (How.INDEX, f"{ROOT}/i.xml", ["b.example"])

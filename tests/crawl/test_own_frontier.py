@@ -1,0 +1,81 @@
+"""SITECRAWL_FRONTIER: crawls with a frontier of one's own, and what is said of one that is none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from crawling import HELPERS, PROJECT, scrapy
+from localweb import Answer, LocalWeb, linked
+
+from sitecrawl.pagestore import PageReader
+
+PAGE = (PROJECT / "docs" / "design" / "frontier.md").read_text("utf-8")
+CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+WEB: dict[str, Answer | str] = {
+    "/": linked("/a", "/b", "/gone", "/moved", "/private"),
+    "/a": linked("/", "/b", "/a/1"),
+    "/b": linked("/a"),
+    "/a/1": linked("/"),
+    "/moved": Answer(b"", 301, {"Location": "/b/2"}),
+    "/b/2": linked("/"),
+    "/robots.txt": "User-agent: *\nDisallow: /private\n",
+}
+PAGES = ["/", "/a", "/a/1", "/b", "/b/2"]
+
+
+def crawl(frontier: str, folder: Path, *words: str, **settings: object) -> tuple[int, str, list[str]]:
+    """Exit code, what was said, and the paths of the pages that are stored."""
+    with LocalWeb(WEB) as web:
+        fixed = {"JOBDIR": folder / "job", "SITECRAWL_FRONTIER": frontier, "LOG_LEVEL": "WARNING"}
+        done = scrapy(
+            *("crawl", "generic", "-a", f"seeds={web.root}/", *words),
+            settings=fixed | settings,
+            env={"PYTHONPATH": f"{folder}:{HELPERS}:{PROJECT}"},
+        )
+    if not (folder / "job" / "warc").exists():
+        return done.returncode, done.stderr, []
+    with PageReader(folder / "job") as reader:
+        stored = [page.url for page in reader.captures() if page.kind == "page" and 200 <= page.status < 300]
+    return done.returncode, done.stderr, sorted("/" + url.split("/", 3)[3] for url in stored)
+
+
+@pytest.mark.parametrize("name", ["nearest.Nearest", "memory_frontier.MemoryFrontier"])
+def test_a_crawl_with_another_frontier(name: str, tmp_path: Path) -> None:
+    """It fetches all there is, each page once, and says so."""
+    (code,) = CODE
+    assert len(code.splitlines()) < 100
+    (tmp_path / "nearest.py").write_text(code)
+    exit_code, said, stored = crawl(name, tmp_path, SITECRAWL_DELAY_FACTOR=0)
+    assert (exit_code, stored) == (0, PAGES), said
+    assert "The crawl finished: nothing is left to fetch" in said
+    assert "Traceback" not in said
+    assert re.search(r"responses +7 ", said), said
+
+
+@pytest.mark.parametrize(
+    ("named", "words", "settings", "fault"),
+    [
+        ("nowhere.Frontier", (), {}, "cannot be loaded: No module named 'nowhere'"),
+        ("collections.deque", (), {}, "which is no frontier: it has no "),
+        ("sitecrawl.frontier.base.BaseFrontier", (), {}, "it has no add, next, is_finished, done, retry, put_back"),
+        (
+            "memory_frontier.MemoryFrontier",
+            (),
+            {"SITECRAWL_WORKERS": 2},
+            "Workers share sitecrawl's own frontier alone",
+        ),
+        ("memory_frontier.MemoryFrontier", ("-a", "recrawl=1"), {}, "recrawl=1 needs sitecrawl's own frontier"),
+        ("memory_frontier.MemoryFrontier", ("-a", "again=1"), {}, "again=1 needs sitecrawl's own frontier"),
+    ],
+)
+def test_what_is_none(
+    named: str, words: tuple[str, ...], settings: dict[str, object], fault: str, tmp_path: Path
+) -> None:
+    """One line says what is wrong, and nothing is fetched."""
+    exit_code, said, stored = crawl(named, tmp_path, *words, **settings)
+    assert exit_code != 0
+    assert stored == []
+    assert fault in said
+    assert "Traceback" not in said
