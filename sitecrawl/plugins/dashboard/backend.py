@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -12,8 +11,6 @@ from sitecrawl.plugins.dashboard.actions import Actions
 from sitecrawl.plugins.dashboard.cache import Cache
 from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.plugins.dashboard.monitor import Monitor
-from sitecrawl.plugins.dashboard.preview import HEADERS, Preview
-from sitecrawl.plugins.dashboard.searching import SearchPage
 from sitecrawl.plugins.dashboard.streams import Reader, Streams, encode, to_json
 from sitecrawl.plugins.dashboard.tables import Fields, Table
 
@@ -29,26 +26,13 @@ class Answer(NamedTuple):
     body: bytes
     content_type: str
     status: int = 200
-    headers: Mapping[str, str] = {}
-    """Instead of those that all answers have."""
 
 
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        tables: dict[str, Table],
-        actions: Actions,
-        streams: Streams,
-        *,
-        search: SearchPage | None,
-        show: Callable[[str], Preview],
-    ) -> None:
-        self._show = show
+    def __init__(self, monitor: Monitor, tables: dict[str, Table], actions: Actions, streams: Streams) -> None:
         self._monitor = monitor
-        self._search = search
         self._tables = tables
         self._actions = actions
         self._streams = streams
@@ -60,13 +44,8 @@ class Backend:
             return self._files[path]
         if path == "metrics":
             return await self._metrics()
-        if path == "search" and self._search is not None:
-            page = await self._search.render(fields.get("words", ""))
-            return Answer(page.encode("utf-8", "replace"), "text/html; charset=utf-8")
         if path == "overview":
             return _json(self._monitor.overview())
-        if path == "preview":
-            return self._preview(fields.get("url", ""))
         table = self._tables.get(path)
         return _error("There is nothing here", 404) if table is None else await self._rows(path, table, fields)
 
@@ -93,13 +72,6 @@ class Backend:
             return _error("The crawl has ended" if self._actions.stopping else str(error), 503)
         except SitecrawlError as error:
             return _error(str(error), 400)
-
-    def _preview(self, url: str) -> Answer:
-        """A stored page, or why there is none to look at, in the same sandbox."""
-        try:
-            return Answer(*self._show(url), headers=HEADERS)
-        except SitecrawlError as error:
-            return Answer(str(error).encode(), "text/plain; charset=utf-8", 404, HEADERS)
 
     def post(self, path: str, fields: dict[str, Any]) -> Answer:
         directory, _, name = path.partition("/")

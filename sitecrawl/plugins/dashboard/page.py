@@ -7,16 +7,13 @@ all of the crawl.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sitecrawl.base import plugins
 from sitecrawl.crawl import configuration
 from sitecrawl.frontier.judge.held import HeldSets
 from sitecrawl.plugins.dashboard.backend import Backend
 from sitecrawl.plugins.dashboard.changed import ChangedTables
 from sitecrawl.plugins.dashboard.looks import Looks
-from sitecrawl.plugins.dashboard.preview import preview
 from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Table, Tables
 from sitecrawl.plugins.dashboard.web import site_of
 from sitecrawl.sitemap.store import SitemapStore
@@ -65,8 +62,7 @@ class Page:
         most = max_rows or MAX_ROWS
         own = Tables(frontier, politeness, meter, popular, sitemaps, held=held, refusals=refusals, max_rows=most)
         changed = ChangedTables(runtime.changes)
-        self._path = runtime.path
-        self._looks = looks = Looks(runtime, frontier, politeness, paused)
+        looks = Looks(runtime, frontier, politeness, paused)
         self.tables: dict[str, Table] = {
             **own.named,
             "why": looks.why,
@@ -81,10 +77,4 @@ class Page:
         self, monitor: Monitor, tables: Mapping[str, Table], actions: Actions, streams: Streams, guard: Guard
     ) -> Site:
         """All that is served, to those whom `guard` admits. `tables` are those of the whole crawl."""
-        search = None
-        if "export" in plugins.found():
-            from sitecrawl.plugins.dashboard.searching import SearchPage  # noqa: PLC0415 - as it says
-
-            search = SearchPage(self._path)
-        show = partial(preview, self._looks.pages)
-        return site_of(Backend(monitor, dict(tables), actions, streams, search=search, show=show), guard)
+        return site_of(Backend(monitor, dict(tables), actions, streams), guard)

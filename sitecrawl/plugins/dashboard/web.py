@@ -156,8 +156,6 @@ def _failed(error: Exception) -> Answer:
 
 def _send(request: Request, answer: Answer) -> None:
     request.setResponseCode(answer.status)
-    for name, value in answer.headers.items():
-        request.setHeader(name, value)
     request.setHeader("Content-Type", answer.content_type)
     request.setHeader("Content-Length", str(len(answer.body)))
     request.write(answer.body)

@@ -468,38 +468,3 @@ class TestHostile:
         assert page.locator("img, script:not([src]), a[href^=javascript]").count() == 0
         assert page.evaluate("window.owned") is None
         assert watched.wrong == []
-
-    def test_a_hostile_page_in_its_preview(self, page: Page, tmp_path: Path) -> None:
-        """It can be looked at, and does nothing: no script, nothing loaded, no way out, no word of the dashboard."""
-        requests: list[str] = []
-        with LocalWeb(hostile_page) as web, Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=0.2) as crawl:
-            page.goto(f"{crawl.url}#why")
-            page.get_by_role("searchbox").fill(f"{web.root}/")
-            until(lambda: crawl.ask(f"preview?url={web.root}/")[0] == 200, "the front page is stored, and durable")
-            expect(page.locator("#state")).to_have_text("running")
-            page.get_by_role("button", name="Ask").click()
-            expect(page.locator(".answer")).to_contain_text("Fetched at")
-            page.on("requestfinished", lambda request: requests.append(request.url))
-            asked = len(web.hits)
-            page.get_by_text("The stored page, inert").click()
-            shown = page.frame_locator("iframe")
-            expect(shown.locator("h1")).to_have_text("Look at me")
-            shown.get_by_text("away").click()
-            expect(shown.locator("h1")).to_have_text("Look at me")
-            assert page.evaluate("window.owned") is None
-            assert [url for url in requests if not url.startswith(crawl.url)] == []
-            assert [path for path in web.paths()[asked:] if not path[1:].isdigit()] == []
-            assert urlsplit(page.url).netloc == urlsplit(crawl.url).netloc
-
-
-def hostile_page(path: str, host: str) -> str | None:
-    """A page that tries all that a page may, and others to go on with."""
-    own = f"http://{host}"
-    if path == "/":
-        return (
-            f"<meta http-equiv=refresh content='0;url={own}/led'><link rel=stylesheet href='{own}/style.css'>"
-            f"<script>top.owned=1</script><script src='{own}/evil.js'></script><img src='{own}/pixel' "
-            f"onerror='top.owned=2'><form action='{own}/led'><input autofocus onfocus='top.owned=3'></form>"
-            f"<h1>Look at me</h1><a href='{own}/led' target=_top>away</a>{linked(*(f'/{n}' for n in range(500)))}"
-        )
-    return linked(f"/{int(path[1:]) + 500}") if path[1:].isdigit() else None  # the crawl outlives the test

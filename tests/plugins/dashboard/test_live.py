@@ -191,15 +191,6 @@ class TestWhoGetsWhat:
         ):
             assert crawl.ask(name)[0] == 200, name
 
-    def test_searches(self, crawl: Crawl) -> None:
-        """The page that searches is there, with the same headers, and with what was asked for."""
-        status, headers, body = crawl.ask("search?words=%3Cb%3E%22")
-        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
-        assert headers["content-security-policy"].startswith("default-src 'none'")
-        assert b'value="&lt;b&gt;&#34;"' in body
-        assert b"There is no index yet" in body
-        assert crawl.ask("search.js")[0] == 200
-
     def test_other_files(self, crawl: Crawl) -> None:
         """What is not the page's is not there."""
         for path in ("index.html", "../addon.py", "static/app.js", "..%2f..%2faddon.py", "act/pause"):
@@ -372,22 +363,6 @@ class TestWhatItTells:
         assert len(urls) == 30
         assert pages[0]["total"] > 20_000
         assert all(url.startswith((f"{web.root}/good/", f"{web.root}/w/")) for url in urls)
-
-    def test_a_preview(self, crawl: Crawl, web: LocalWeb) -> None:
-        """A stored page comes as it is, in a sandbox of its own; what is not stored is told there."""
-        path = f"preview?{urlencode({'url': f'{web.root}/'})}"
-        until(lambda: crawl.ask(path)[0] == 200, "the front page is stored")
-        status, headers, body = crawl.ask(path)
-        assert body == web.answer("/", "").body
-        assert headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
-        assert "frame-ancestors 'self'" in headers["content-security-policy"]
-        assert (headers["content-type"], headers["x-content-type-options"]) == (
-            "text/html; charset=windows-1252",
-            "nosniff",
-        )
-        for url in ("http://nowhere.example/", "nonsense", ""):
-            status, headers, _ = crawl.ask(f"preview?{urlencode({'url': url})}")
-            assert (status, headers["content-security-policy"][:8]) == (404, "sandbox;")
 
     @pytest.mark.parametrize(
         "path",

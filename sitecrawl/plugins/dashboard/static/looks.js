@@ -1,4 +1,4 @@
-// What a person looks up: why a URL was fetched or was not, the last fetches, what waits of a host, a stored page.
+// What a person looks up: why a URL was fetched or was not, the last fetches, what waits of a host.
 
 import { el, link, shown } from "./dom.js";
 import { bytes, count, decimal, seconds, time } from "./format.js";
@@ -34,16 +34,6 @@ class Asking extends Tab {
   }
 }
 
-/** A stored page, in a frame that can do nothing; it is loaded when it is opened. */
-function preview(url) {
-  const node = el("details", { class: "preview" }, el("summary", {}, "The stored page, inert"));
-  node.addEventListener("toggle", () => {
-    if (!node.open || node.querySelector("iframe")) return;
-    node.append(el("iframe", { sandbox: true, title: `The stored page of ${shown(url)}`, referrerpolicy: "no-referrer", src: `preview?${new URLSearchParams({ url })}` }));
-  });
-  return node;
-}
-
 export class Why extends Asking {
   once = true;
 
@@ -60,13 +50,11 @@ export class Why extends Asking {
 
   body(data) {
     const facts = [...data.evidence.map((one) => [one.about, one.text]), ...(data.advice ? [["what helps", data.advice]] : [])];
-    const stored = data.evidence.some((one) => one.about === "last answer" && one.stored);
     return [
       el("p", { class: "answer", role: "status" }, data.answer), el("p", {}, link(data.url)),
       el("dl", { class: "evidence" }, ...facts.flatMap(([about, words]) => [
         el("dt", {}, about), el("dd", {}, ...words.split("\n").map((line) => el("div", {}, line))),
       ])),
-      ...(stored ? [preview(data.url)] : []),
     ];
   }
 }
