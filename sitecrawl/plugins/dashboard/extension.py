@@ -27,7 +27,6 @@ from sitecrawl.plugins.dashboard.guard import Guard, address_of, port_of, token_
 from sitecrawl.plugins.dashboard.listening import Server
 from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
-from sitecrawl.plugins.dashboard.popular import Popular
 from sitecrawl.plugins.dashboard.streams import Streams
 
 if TYPE_CHECKING:
@@ -102,7 +101,6 @@ class Dashboard:
             logger.error("There is no dashboard, and no history: %s", error)
             return
         runtime.checkpoints.add(self._actions)
-        self._popular = Popular(runtime.database, lambda: runtime.local)
         if runtime.team is None:
             self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         else:
@@ -111,7 +109,7 @@ class Dashboard:
         if self._port is not None:
             self._serve(self._port)
         if self._is_looked_at:
-            runtime.on_finish += [self._popular.finished, self._fetches.finished]
+            runtime.on_finish.append(self._fetches.finished)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
@@ -125,14 +123,7 @@ class Dashboard:
     def _page(self, meter: Meter, max_rows: int = 0) -> Page:
         from sitecrawl.plugins.dashboard.page import Page  # noqa: PLC0415 - it takes longer to import than all of the crawl
 
-        return Page(
-            self._runtime,
-            meter=meter,
-            popular=self._popular,
-            fetches=self._fetches,
-            paused=self._paused,
-            max_rows=max_rows,
-        )
+        return Page(self._runtime, meter=meter, fetches=self._fetches, paused=self._paused, max_rows=max_rows)
 
     def _paused(self) -> str:
         """Why nothing is asked for at all; empty while something is."""
@@ -177,12 +168,6 @@ class Dashboard:
         self._monitor.tick()
         if len(self._streams):
             self._streams.send("sample", self._monitor.sample())
-        if not self._is_looked_at:
-            return
-        try:
-            self._popular.look()
-        except StorageError as error:  # the scheduler will meet it, too; or a worker has closed its files
-            logger.debug("%s", error)
 
     def metrics(self) -> list[Metric]:
         """Those of this process, as of its last sample; none where there is no watching. In any thread."""

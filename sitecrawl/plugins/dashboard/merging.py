@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.dashboard.fetches import HOSTS, SHOWN
+from sitecrawl.plugins.dashboard.fetches import SHOWN
 from sitecrawl.plugins.dashboard.meter import EXAMPLES
 from sitecrawl.plugins.dashboard.questions import number_of
 from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Fields, Query, Row
@@ -67,7 +67,7 @@ class Listing(Merge):
 
 
 class Host(Merge):
-    """One host, or what waits of it: the answer of the worker that has it."""
+    """What waits of one host: the answer of the worker that has it."""
 
     def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
         return parts[0]
@@ -81,29 +81,11 @@ class Why(Merge):
 
 
 class Fetches(Merge):
-    """The last fetches of all workers. Each host is one worker's."""
+    """The last fetches of all workers."""
 
     def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
         rows = sorted((row for part in parts for row in part["rows"]), key=lambda row: -number_of(row.get("at")))
-        hosts = [host for part in parts for host in part.get("hosts") or () if isinstance(host, dict)]
-        hosts.sort(key=lambda host: -number_of(host.get("rate")))
-        return {"rows": rows[:SHOWN], "total": len(rows[:SHOWN]), "hosts": hosts[:HOSTS]}
-
-
-class Pages(Merge):
-    """The most important pages. Importance is a share of what the pages of one worker have got: so it is weighed."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        spent = sum(number_of(part.get("spent")) for part in parts) or 1.0
-        rows = [
-            {**row, "importance": number_of(row.get("importance")) * number_of(part.get("spent")) / spent}
-            for part in parts
-            for row in part["rows"]
-        ]
-        ordered = sorted(rows, key=lambda row: -row["importance"])
-        shown = first_of_each(ordered, lambda row: str(row.get("url")))[:MAX_ROWS]
-        rounds = min(number_of(part.get("rounds")) for part in parts)
-        return {"rows": shown, "total": len(shown), "rounds": rounds}
+        return {"rows": rows[:SHOWN], "total": len(rows[:SHOWN])}
 
 
 class Errors(Merge):
@@ -145,9 +127,7 @@ def _sitemap_rank(row: Row, sort: str) -> tuple[bool, float]:
 
 MERGES: Final[Mapping[str, Merge]] = {
     "hosts": Listing(lambda row: str(row.get("host")), rank=_host_rank),
-    "host": Host(),
     "sections": Listing(lambda row: (str(row.get("host")), str(row.get("shape")))),
-    "pages": Pages(),
     "sitemaps": Listing(lambda row: str(row.get("url")), sort="new", rank=_sitemap_rank),
     "errors": Errors(),
     "fetches": Fetches(),

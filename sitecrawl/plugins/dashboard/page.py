@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sitecrawl.plugins.dashboard.guard import Guard
     from sitecrawl.plugins.dashboard.meter import Meter
     from sitecrawl.plugins.dashboard.monitor import Monitor
-    from sitecrawl.plugins.dashboard.popular import Popular
     from sitecrawl.plugins.dashboard.streams import Streams
 
 HELD_LOOKED_AT: Final = 100
@@ -45,7 +44,6 @@ class Page:
         runtime: Runtime,
         *,
         meter: Meter,
-        popular: Popular,
         fetches: LastFetches,
         paused: Callable[[], str],
         max_rows: int = 0,
@@ -60,7 +58,7 @@ class Page:
         held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
         refusals = runtime.refusals.run
         most = max_rows or MAX_ROWS
-        own = Tables(frontier, politeness, meter, popular, sitemaps, held=held, refusals=refusals, max_rows=most)
+        own = Tables(frontier, politeness, meter, sitemaps, held=held, refusals=refusals, max_rows=most)
         changed = ChangedTables(runtime.changes)
         looks = Looks(runtime, frontier, politeness, paused)
         self.tables: dict[str, Table] = {

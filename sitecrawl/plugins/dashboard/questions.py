@@ -21,8 +21,6 @@ MAX_ANSWER: Final = 256_000
 _GREATEST: Final = 1e30
 _DEPTH: Final = 6
 _NUMBER: Final = re.compile(r"[0-9a-f]{16}")
-_LISTS: Final = ("rows", "sections")
-"""Of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +55,21 @@ def pack_answer(answer: Row) -> str:
     """`answer`, with fewer rows and `cut` if it would be too long."""
     text = to_json(answer)
     while len(text) > MAX_ANSWER:
-        halves = {name: rows[: len(rows) // 2] for name in _LISTS if (rows := answer.get(name))}
-        if not halves:
+        rows = answer.get("rows")
+        if not rows:
             return to_json({"error": "The answer is too long"})
-        answer = {**answer, **halves, "cut": True}
+        answer = {**answer, "rows": rows[: len(rows) // 2], "cut": True}
         text = to_json(answer)
     return text
 
 
 def read_answer(text: bytes) -> Row | None:
-    """What another worker has answered; None if it cannot be an answer. Lists of rows have rows alone in them, and
-    `total` is a number.
-    """
+    """What another worker has answered; None if it cannot be that. Its rows are rows, `total` is a number."""
     found = _json(text, MAX_ANSWER)
     if not isinstance(found, dict):
         return None
-    lists = {name: [row for row in found.get(name) or () if isinstance(row, dict)] for name in _LISTS}
-    return {**found, **lists, "total": number_of(found.get("total"))}
+    rows = [row for row in found.get("rows") or () if isinstance(row, dict)]
+    return {**found, "rows": rows, "total": number_of(found.get("total"))}
 
 
 def number_of(value: object) -> float:

@@ -1,4 +1,4 @@
-"""The tables of the page: hosts, sections, pages, sitemaps, errors. One page of rows at a time, searched and sorted.
+"""The tables of the page: hosts, sections, sitemaps, errors. One page of rows at a time, searched and sorted.
 
 Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name.
 """
@@ -21,7 +21,6 @@ from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, unit_of
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.plugins.dashboard.popular import Popular
 from sitecrawl.plugins.dashboard.scan import scan
 from sitecrawl.sitemap.printing import facts
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
@@ -108,7 +107,6 @@ class Tables:
         frontier: Callable[[], DiskFrontier],
         politeness: PolitenessOptions,
         meter: Meter,
-        popular: Popular,
         sitemaps: Callable[[], SitemapStore | None],
         *,
         held: HeldSets,
@@ -121,13 +119,10 @@ class Tables:
         self._refusals = refusals
         self._politeness = politeness
         self._meter = meter
-        self._popular = popular
         self._sitemap_store = sitemaps
         self.named: dict[str, Table] = {
             "hosts": self._hosts,
-            "host": self._host,
             "sections": self._sections,
-            "pages": self._pages,
             "sitemaps": self._sitemaps,
             "errors": self._errors,
         }
@@ -193,15 +188,6 @@ class Tables:
             return "failing"
         return "resting" if wait else "ready"
 
-    async def _host(self, fields: Fields) -> Row:
-        """One host and its sections."""
-        name = fields.get("name", "")
-        host = self._frontier.hosts.find(name)
-        if host is None:
-            raise OptionError(f"The crawl knows no host {name!r}")
-        sections = sorted(host.sections.values(), key=lambda section: section.queued, reverse=True)
-        return {"host": self._host_row(host), "sections": [self._section_row((host, one)) for one in sections]}
-
     # Sections
 
     async def _sections(self, fields: Fields) -> Row:
@@ -237,12 +223,6 @@ class Tables:
         return self._frontier.judge.fetches
 
     # The others
-
-    async def _pages(self, _: Fields) -> Row:
-        """Importance is a share of what all pages here have been `spent`."""
-        rows = [page._asdict() for page in self._popular.top(MAX_ROWS)]
-        spent = self._frontier.link_credit.ledger.spent
-        return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds, "spent": spent}
 
     async def _sitemaps(self, fields: Fields) -> Row:
         """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""

@@ -221,8 +221,8 @@ def test_no_answer(text: bytes) -> None:
 
 def test_an_answer_that_is_odd() -> None:
     """Rows are rows, and the total is a number, whatever was written."""
-    answer = read_answer(b'{"rows": [1, {"host": "a"}, "b"], "sections": "x", "total": "many"}')
-    assert answer == {"rows": [{"host": "a"}], "sections": [], "total": 0}
+    answer = read_answer(b'{"rows": [1, {"host": "a"}, "b"], "total": "many"}')
+    assert answer == {"rows": [{"host": "a"}], "total": 0}
 
 
 def test_a_long_answer() -> None:
@@ -258,18 +258,6 @@ class TestMerging:
         assert [row["new"] for row in found["rows"]] == [5, 3, 9]
         assert found["gathers"]
 
-    def test_pages(self) -> None:
-        """A share of what one worker's pages have got is a share of what all have."""
-        one = self.part({"url": "a", "importance": 0.75}, {"url": "b", "importance": 0.25}, spent=100, rounds=2)
-        two = self.part({"url": "c", "importance": 1.0}, spent=300, rounds=1)
-        found = merged("pages", {}, [one, two])
-        assert [(row["url"], row["importance"]) for row in found["rows"]] == [
-            ("c", 0.75),
-            ("a", 0.1875),
-            ("b", 0.0625),
-        ]
-        assert found["rounds"] == 1
-
     def test_errors(self) -> None:
         """Counts of a kind add up, and the last examples of all are shown."""
         parts = [
@@ -284,9 +272,6 @@ class TestMerging:
         """It counts as 0."""
         rows = [{"host": "a", "waiting": "many"}, {"host": ["b"], "waiting": None}, {}]
         assert len(merged("hosts", {}, [self.part(*rows)])["rows"]) == 3
-        assert (
-            merged("pages", {}, [self.part({"url": 1, "importance": "x"}, spent="y")])["rows"][0]["importance"] == 0
-        )
         assert merged("errors", {}, [self.part({"count": "x"})])["rows"] == [
             {"kind": "None", "count": 0, "examples": []}
         ]
@@ -299,6 +284,6 @@ class TestMerging:
     def test_a_host(self) -> None:
         """Who has it knows it; if nobody has, the page says what one process says."""
         nobody = {"error": "The crawl knows no host 'a'"}
-        assert merged("host", {}, [nobody, {"host": {"host": "a"}, "sections": []}])["host"] == {"host": "a"}
+        assert merged("queue", {}, [nobody, {"host": "a", "rows": []}])["host"] == "a"
         with pytest.raises(OptionError, match="knows no host"):
-            merged("host", {}, [nobody, nobody])
+            merged("queue", {}, [nobody, nobody])

@@ -17,7 +17,7 @@ from members_web import PASSWORD, USER, MembersWeb
 from waiting import PATIENCE, until
 
 ASKED = (
-    *("hosts", "host", "sections", "pages", "sitemaps", "errors", "why", "queue", "fetches", "changes", "terms"),
+    *("hosts", "sections", "sitemaps", "errors", "why", "queue", "fetches", "changes", "terms"),
     *("", "overview", "metrics"),
 )
 HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE = (f"secret-{name}-5ec2e7" for name in "hctblwp")

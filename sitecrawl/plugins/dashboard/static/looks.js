@@ -1,7 +1,7 @@
 // What a person looks up: why a URL was fetched or was not, the last fetches, what waits of a host.
 
 import { el, link, shown } from "./dom.js";
-import { bytes, count, decimal, seconds, time } from "./format.js";
+import { bytes, count, seconds, time } from "./format.js";
 import { Tab, mark, nothing, number, table, text } from "./tables.js";
 
 const SIZE = 25;
@@ -69,12 +69,9 @@ export class Fetches extends Tab {
       number(time(one.at)), number(seconds(one.seconds)), number(bytes(one.size)),
       { node: one.good ? mark("good") : document.createTextNode("–"), text: true },
     ]);
-    const hosts = data.hosts.map((one) => [{ node: el("span", { class: "mono" }, one.host), text: true }, number(decimal(one.rate))]);
     return [
       el("p", { class: "about" }, "The last 50 fetches of this run, the newest first."),
       table("The last fetches", [["URL", null, true], ["Status"], ["What", null, true], ["At"], ["Took"], ["Size"], ["", null, true]], rows),
-      el("h3", {}, "Fetches a second, by host, over the last minute"),
-      table("Fetches a second by host", [["Host", null, true], ["A second"]], hosts),
     ];
   }
 }

@@ -227,21 +227,6 @@ class Sections extends Listing {
   }
 }
 
-class Pages extends Tab {
-  body(data) {
-    const about = el("p", { class: "about" }, data.rounds
-      ? "The pages to which the most credit has come along links. Looked over in slices, so the newest may be missing."
-      : "The first look over all URLs is under way: some may still be missing.");
-    const top = data.rows.filter((page) => page.importance > 0).slice(0, 50);
-    if (!top.length) return [about, nothing("No page is important yet", "Importance comes along links, once pages have been fetched.")];
-    const rows = top.map((page) => [
-      { node: link(page.url), text: true, wide: true }, number(percent(page.importance)), number(count(page.depth)),
-      number(page.status || "–"), { node: mark(page.state), text: true },
-    ]);
-    return [about, table("Top pages", [["Page", null, true], ["Importance"], ["Depth"], ["Status"], ["State", null, true]], rows)];
-  }
-}
-
 class Sitemaps extends Listing {
   about() { return "Sitemaps, feeds and hub pages, those that brought the most new links first."; }
 
@@ -385,7 +370,6 @@ export class Tabs {
       new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
       new Sections("sections", "Sections", { hint: "Search sections" }),
       new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
-      new Pages("pages", "Top pages"),
       new Sitemaps("sitemaps", "Sitemaps", { hint: "Search sitemaps", sort: "new" }),
       new Errors("errors", "Errors"),
       ...more,
