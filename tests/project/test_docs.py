@@ -39,7 +39,7 @@ COMMANDS = [
     path for path in SOURCES if path.parent.name == "commands" and "class Command(" in path.read_text("utf-8")
 ]
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-VARIABLES = {compiled.PURE, HIDDEN_WORDS, "SITECRAWL_API_TOKEN"}
+VARIABLES = {compiled.PURE, HIDDEN_WORDS}
 """Of the environment, and no settings."""
 
 

@@ -1,4 +1,4 @@
-"""A stored crawl for agents: an MCP server (https://modelcontextprotocol.io/), and the same over HTTP. Read only."""
+"""A stored crawl for agents: an MCP server (https://modelcontextprotocol.io/). It only reads."""
 
 from sitecrawl.base.plugins import Plugin
 

@@ -1,22 +1,16 @@
-"""A stored crawl as an agent sees it: the command in a process of its own, asked by the official client and HTTP."""
+"""A stored crawl as an agent sees it: the command in a process of its own, asked by the official client."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pytest
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import LocalWeb, linked
 from mcp import Client, StdioServerParameters, stdio_client
-from waiting import PATIENCE
 
 from sitecrawl.plugins.agent.stored_crawl import MOST_ROWS
 
@@ -35,29 +29,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         crawl(f"{web.root}/", directory)
         root = web.root
     return directory, root
-
-
-@pytest.fixture(scope="module")
-def http(stored: tuple[Path, str]) -> Iterator[tuple[int, str]]:
-    """The port of the command, and its token."""
-    command = scrapy_command("mcp", "-d", str(stored[0]), "--http", "0")
-    with subprocess.Popen(command, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            port = urlsplit(process.stdout.readline().strip()).port
-            token = process.stdout.readline().strip().rpartition(" ")[2]
-            assert port
-            yield port, token
-        finally:
-            process.terminate()
-
-
-def get(port: int, path: str, token: str | None, **parameters: object) -> tuple[int, dict[str, Any]]:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
-        connection.request("GET", f"/{path}?{urlencode(parameters)}", headers=headers)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
 
 
 def test_by_the_official_client(stored: tuple[Path, str]) -> None:
@@ -82,63 +53,25 @@ def test_by_the_official_client(stored: tuple[Path, str]) -> None:
             page = await ask("page", url=f"{root}/solar")
             assert "turns the sun into power" in page["markdown"]
             assert page["next"] is None
-            assert len((await ask("pages", status=200))["pages"]) == len(PAGES)
+            parts, offset = [], 0
+            while offset is not None:
+                part = await ask("page", url=f"{root}/solar", offset=offset, limit=7)
+                parts.append(part["markdown"])
+                offset = part["next"]
+            assert "".join(parts) == page["markdown"]
+            first = await ask("pages", status=200, limit=2)
+            rest = await ask("pages", status=200, limit=2, offset=first["next"])
+            assert [len(first["pages"]), len(rest["pages"]), rest["next"]] == [2, 1, None]
             assert (await ask("why", url=f"{root}/gone"))["verdict"] == "error"
             found = await ask("changes", since="1d")
             assert {row["url"] for row in found["changes"]} == {f"{root}{path}" for path in PAGES}
             assert "no further round" in await ask("changes")
             assert "is not stored" in await ask("page", url=f"{root}/never")
             assert "no word to look for" in await ask("search", words="!")
+            assert "limit" in await ask("search", words="a", limit=MOST_ROWS + 1)
+            assert "offset" in await ask("page", url="x", offset=-1)
 
     asyncio.run(story())
-
-
-class TestHttp:
-    def test_needs_the_token(self, http: tuple[int, str]) -> None:
-        port, token = http
-        assert get(port, "pages", None)[0] == get(port, "pages", f"{token}x")[0] == 401
-
-    def test_answers(self, http: tuple[int, str], stored: tuple[Path, str]) -> None:
-        port, token = http
-        status, found = get(port, "search", token, words="panel", limit=5)
-        assert (status, [hit["title"] for hit in found["hits"]]) == (200, ["Solar"])
-
-    def test_a_page_in_parts(self, http: tuple[int, str], stored: tuple[Path, str]) -> None:
-        """Put together they are the whole page."""
-        (port, token), url = http, f"{stored[1]}/solar"
-        whole = get(port, "page", token, url=url)[1]["markdown"]
-        parts: list[str] = []
-        offset: int | None = 0
-        while offset is not None:
-            part = get(port, "page", token, url=url, offset=offset, limit=7)[1]
-            parts.append(part["markdown"])
-            offset = part["next"]
-        assert len(whole) > 7
-        assert "".join(parts) == whole
-
-    def test_rows_in_parts(self, http: tuple[int, str]) -> None:
-        port, token = http
-        first = get(port, "pages", token, status=200, limit=2)[1]
-        rest = get(port, "pages", token, status=200, limit=2, offset=first["next"])[1]
-        assert [len(first["pages"]), len(rest["pages"]), rest["next"]] == [2, 1, None]
-
-    @pytest.mark.parametrize(
-        ("path", "given", "words"),
-        [
-            ("search", {}, "needs words"),
-            ("search", {"words": "a", "limit": MOST_ROWS + 1}, "limit"),
-            ("pages", {"limit": "many"}, "is no number"),
-            ("pages", {"file": "/etc/passwd"}, "has no 'file'"),
-            ("page", {"url": "x", "offset": -1}, "offset"),
-        ],
-    )
-    def test_questions_that_make_no_sense(
-        self, http: tuple[int, str], path: str, given: dict[str, object], words: str
-    ) -> None:
-        port, token = http
-        status, answer = get(port, path, token, **given)
-        assert status == 400
-        assert words in answer["error"]
 
 
 def test_without_a_crawl(tmp_path: Path) -> None:
