@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import StorageError
@@ -25,7 +25,7 @@ from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.places import Places
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.counts import Counts
-from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
@@ -35,14 +35,11 @@ from sitecrawl.sheets import RobotsException, Sheet, Sheets
 from sitecrawl.sheets.change import changes_of
 from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sitemap.record import SitemapRecord
-from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
 QUICK: Final = 2_000
-"""Rows of a table that are gone through where a crawl waits meanwhile: about 2 ms."""
+"""Rows of the queue that are gone through where a crawl waits meanwhile: about 2 ms."""
 THOROUGH: Final = 200_000
-_ENTRY_AT: Final = 12
-"""Where in a key of the queue the rank begins."""
 
 
 class Live(NamedTuple):
@@ -90,7 +87,6 @@ class Source:
         self._changes = changes_of(self._told)
         self.terms = in_force(terms_of(self._told), self._changes)
         self.live = live
-        self.thorough = thorough
         self.search_pages = search_pages
         self.most = THOROUGH if thorough else QUICK
 
@@ -181,25 +177,6 @@ class Source:
         rows = self.database.scan("queue", section.key, section.key + entry)
         return sum(1 for _ in islice(rows, self.most))
 
-    def waiting_like(self, host: Host, url: Url, limit: int) -> list[UrlRecord]:
-        """URLs that wait on `host` with the path of `url` and another query, among the first of their sections."""
-        stem = str(shape_of(url.href)).partition("?")[0]
-        like = (one for one in host.sections.values() if one.queued and one.shape.partition("?")[0] == stem)
-        rows = chain.from_iterable(self.database.scan("queue", one.key, next_prefix(one.key)) for one in like)
-        keys = [key[_ENTRY_AT + RANK_BYTES :] for key, _ in islice(rows, QUICK)]
-        records = (UrlRecord.unpack(data) for data in self.database.get_many("urls", keys) if data is not None)
-        return list(islice((one for one in records if _path(one.url) == _path(url.href)), limit))
-
-    def hosts_before(self, host: Host) -> int | None:
-        """How many hosts have their turn before `host`; None where there are too many to say."""
-        found = 0
-        for number, (key, data) in enumerate(self.database.scan("hosts")):
-            if number >= self.most:
-                return None
-            other = Host.unpack(key, data)
-            found += other.queued > 0 and key != host.key and not other.trap.demoted and other.turn < host.turn
-        return found
-
     # Pages
 
     def versions(self, url: Url) -> Sequence[Capture]:
@@ -228,7 +205,3 @@ class Source:
 def content_of(row: ClassRow | None) -> bytes:
     """The beginning of the fingerprint of the page that had a class's content first; empty if nobody knows."""
     return row.content if row is not None and row.content != UNKNOWN else b""
-
-
-def _path(href: str) -> str:
-    return href.partition("?")[0]

@@ -449,7 +449,7 @@ class TestHostile:
         watched = Watched(page)
         answer = {
             "url": "javascript:window.owned=6//", "verdict": "v", "answer": "a", "known": True, "advice": "a",
-            "evidence": [{"about": "b", "text": "t"}, {"about": "last answer", "text": "t", "stored": 1}],
+            "evidence": {"b": "t", "last answer": "t"},
         }  # fmt: skip
         page.route(re.compile(r"/why\?"), lambda route: route.fulfill(json=poisoned(answer)))
         page.goto(f"{crawl.url}#why")

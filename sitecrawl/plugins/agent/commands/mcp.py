@@ -12,7 +12,7 @@ from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export import USE
-from sitecrawl.plugins.why.why_source import source_of
+from sitecrawl.plugins.why.commands.why import source_of
 
 
 class Command(ReadingCommand):

@@ -49,7 +49,7 @@ export class Why extends Asking {
   address() { return `why?${new URLSearchParams({ url: this.asked })}`; }
 
   body(data) {
-    const facts = [...data.evidence.map((one) => [one.about, one.text]), ...(data.advice ? [["what helps", data.advice]] : [])];
+    const facts = [...Object.entries(data.evidence), ...(data.advice ? [["what helps", data.advice]] : [])];
     return [
       el("p", { class: "answer", role: "status" }, data.answer), el("p", {}, link(data.url)),
       el("dl", { class: "evidence" }, ...facts.flatMap(([about, words]) => [
