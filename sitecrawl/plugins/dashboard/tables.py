@@ -1,14 +1,17 @@
 """The tables of the page: hosts, sections, sitemaps, errors. One page of rows at a time, searched and sorted.
 
-Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name.
+Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name. Many are
+looked over without holding up the crawl: in slices, with pauses in which the event loop goes on.
 """
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.refusals import summed_up
@@ -21,7 +24,6 @@ from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, unit_of
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.plugins.dashboard.scan import scan
 from sitecrawl.sitemap.printing import facts
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import SitemapStore
@@ -31,6 +33,12 @@ MAX_ROWS: Final = 100
 _ROWS: Final = 25
 MAX_OFFSET: Final = 10_000
 MAX_SEARCH: Final = 200
+_SLICE: Final = 0.002
+"""Seconds of work at a time."""
+_REST: Final = 0.03
+"""Seconds between two slices."""
+_STEP: Final = 16
+"""Items between two looks at the clock."""
 
 Row = dict[str, Any]
 
@@ -239,6 +247,44 @@ class Tables:
 
     async def _errors(self, _: Fields) -> Row:
         return error_rows(self._meter, self._frontier.urls)
+
+
+class ScanResult(NamedTuple, Generic[Shown]):
+    rows: list[Shown]
+    """The greatest by the key, at most as many as were asked for."""
+    total: int
+    """How many there were."""
+    seconds: float
+    """What it cost."""
+
+
+async def scan(
+    items: Sequence[Item],
+    rows_of: Callable[[Item], Iterable[Shown]],
+    *,
+    key: Callable[[Shown], Any],
+    keep: int,
+    work: float = _SLICE,
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> ScanResult[Shown]:
+    """Look over all `items`; of what `rows_of` gives, keep the `keep` greatest by `key`, in their order.
+
+    `items` may have changed meanwhile: `rows_of` sees each as it is when its turn comes.
+    """
+    best: list[Shown] = []
+    total, cost, begun = 0, 0.0, time.perf_counter()
+    for number, item in enumerate(items):
+        for row in rows_of(item):
+            total += 1
+            best.append(row)
+        if len(best) > 4 * keep + 64:
+            best = heapq.nlargest(keep, best, key=key)
+        if number % _STEP == 0 and time.perf_counter() - begun >= work:
+            cost += time.perf_counter() - begun
+            await pause(_REST)
+            begun = time.perf_counter()
+    best = heapq.nlargest(keep, best, key=key)
+    return ScanResult(best, total, cost + time.perf_counter() - begun)
 
 
 async def _shown(

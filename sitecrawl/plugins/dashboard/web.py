@@ -1,6 +1,6 @@
 """The site that `listening` serves.
 
-What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `Connections`'. Here
+What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `listening`'s. Here
 are the limits on what a local process may send: small bodies, no endless requests.
 """
 
@@ -18,8 +18,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.plugins.dashboard.backend import Answer, Backend
-from sitecrawl.plugins.dashboard.connections import Connection
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard
+from sitecrawl.plugins.dashboard.listening import Connection
 from sitecrawl.plugins.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)

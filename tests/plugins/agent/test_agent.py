@@ -53,7 +53,8 @@ def test_by_the_official_client(stored: tuple[Path, str]) -> None:
             page = await ask("page", url=f"{root}/solar")
             assert "turns the sun into power" in page["markdown"]
             assert page["next"] is None
-            parts, offset = [], 0
+            parts: list[str] = []
+            offset: int | None = 0
             while offset is not None:
                 part = await ask("page", url=f"{root}/solar", offset=offset, limit=7)
                 parts.append(part["markdown"])

@@ -18,9 +18,15 @@ from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.plugins.dashboard import everyone
-from sitecrawl.plugins.dashboard.everyone import EveryTable
+from sitecrawl.plugins.dashboard.everyone import (
+    MAX_ANSWER,
+    MAX_QUESTION,
+    EveryTable,
+    Question,
+    pack_answer,
+    read_answer,
+)
 from sitecrawl.plugins.dashboard.merging import MAX_OFFSET, merged
-from sitecrawl.plugins.dashboard.questions import MAX_ANSWER, MAX_QUESTION, Question, pack_answer, read_answer
 from sitecrawl.plugins.dashboard.tables import Fields, Row
 
 NAMES = ("one", "two", "three")

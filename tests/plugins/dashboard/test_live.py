@@ -25,8 +25,8 @@ from waiting import PATIENCE, until
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.plugins.dashboard.connections import MAX_STRANGERS
 from sitecrawl.plugins.dashboard.figures import COLUMNS
+from sitecrawl.plugins.dashboard.listening import MAX_STRANGERS
 from sitecrawl.plugins.dashboard.streams import MAX_READERS
 from sitecrawl.plugins.dashboard.web import MAX_BODY
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -181,7 +181,6 @@ class TestWhoGetsWhat:
             "app.js",
             "looks.js",
             "terms.js",
-            "looks.css",
             "tables.js",
             "charts.js",
             "style.css",

@@ -13,15 +13,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.dashboard.cache import Cache
+from sitecrawl.plugins.dashboard.backend import Cache
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, port_of, token_of
 from sitecrawl.plugins.dashboard.heartbeat import Worker, worker_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.metrics import exposition
-from sitecrawl.plugins.dashboard.scan import scan
 from sitecrawl.plugins.dashboard.streams import MAX_READERS, Reader, Streams, encode
-from sitecrawl.plugins.dashboard.tables import Query
+from sitecrawl.plugins.dashboard.tables import Query, scan
 from sitecrawl.seen.figures import SeenFigures
 
 TOKEN = "0123456789abcdefSECRET"
