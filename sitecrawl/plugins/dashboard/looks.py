@@ -1,35 +1,28 @@
-"""What a person looks up: why a URL was fetched, what waits of a host, the last fetches, changes by hand."""
+"""What a person looks up: why a URL was fetched or was not, the last fetches, changes by hand."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawldir.database import next_prefix
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.judge.held import HeldSets
-from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Fields, Query, Row, Table, Tables
+from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Fields, Row, Table, Tables
 from sitecrawl.sheets.change import Change, host_named, in_words
-from sitecrawl.sitemap.store import SitemapStore
 from sitecrawl.urls.place import KINDS
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.why.source import Live
 
-_KEY_AT: Final = 12 + RANK_BYTES
-"""Where in a key of the queue the fingerprint begins."""
 HELD_LOOKED_AT: Final = 100
 """Rows of each queue that samples of what is held back are drawn from: the crawl waits meanwhile."""
 CHANGES: Final = 200
@@ -56,7 +49,6 @@ class Looks:
         self._paused = paused
         self.named: dict[str, Table] = {
             "why": self._why,
-            "queue": self._queue,
             "fetches": self._fetches,
             "changes": self._changes,
             "terms": self._terms,
@@ -97,30 +89,6 @@ class Looks:
             paused=self._paused(),
         )
 
-    # What waits
-
-    async def _queue(self, fields: Fields) -> Row:
-        """URLs that wait of the host in the field `host`, section by section, each in its order, as of the last
-        checkpoint; those in flight are among them. Raises `OptionError`.
-        """
-        query = Query.read(fields)
-        name = fields.get("host", "").strip().lower()
-        host = self._frontier().hosts.find(name) if name else None
-        if host is None:
-            raise OptionError(f"The crawl knows no host {name!r}" if name else "Name a host")
-        found = list(islice(self._entries(host), query.offset, query.offset + query.limit))
-        records = self._runtime.database.get_many("urls", [key for key, _ in found])
-        pairs = zip(records, found, strict=True)
-        rows = [_queued(UrlRecord.unpack(data), section) for data, (_, section) in pairs if data is not None]
-        return {"rows": rows, "total": host.queued, "offset": query.offset, "host": host.name}
-
-    def _entries(self, host: Host) -> Iterator[tuple[bytes, Section]]:
-        """Fingerprints, and where they wait."""
-        sections = sorted(host.sections.values(), key=lambda one: (one.trap.demoted, -one.worth, one.shape))
-        for section in sections:
-            for key, _ in self._runtime.database.scan("queue", section.key, next_prefix(section.key)):
-                yield key[_KEY_AT:], section
-
     # What was fetched, and what was changed
 
     async def _fetches(self, _: Fields) -> Row:
@@ -151,16 +119,6 @@ def _changed(change: Change) -> Row:
     }
 
 
-def _queued(record: UrlRecord, section: Section) -> Row:
-    return {
-        "url": record.url,
-        "shape": section.shape,
-        "held": section.trap.demoted,
-        "depth": record.depth,
-        "attempts": record.attempts,
-    }
-
-
 def tables_of(
     runtime: Runtime, meter: Meter, paused: Callable[[], str], max_rows: int = MAX_ROWS
 ) -> dict[str, Table]:
@@ -171,10 +129,7 @@ def tables_of(
     def frontier() -> DiskFrontier:
         return runtime.local
 
-    def sitemaps() -> SitemapStore | None:
-        return getattr(getattr(runtime.crawler.spider, "sitemaps", None), "store", None)
-
     politeness = configuration.politeness(runtime.crawler.settings)
     held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
-    lists = Tables(frontier, politeness, meter, sitemaps, held=held, refusals=runtime.refusals.run, max_rows=max_rows)
+    lists = Tables(frontier, politeness, meter, held=held, refusals=runtime.refusals.run, max_rows=max_rows)
     return {**lists.named, **Looks(runtime, frontier, politeness, meter, paused).named}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.plugins.dashboard.meter import EXAMPLES, LAST
@@ -30,15 +30,14 @@ class Merge:
 
 def listing(
     name_of: Callable[[Row], Hashable],
-    sort: str = "waiting",
-    rank: Callable[[Row, str], Any] = lambda row, sort: number_of(row.get(sort)),
+    rank: Callable[[Row, str], float] = lambda row, sort: number_of(row.get(sort)),
 ) -> Merge:
-    """A table that is searched, sorted, and shown some rows at a time. No two rows have one name; `sort` is its order
-    where the page names none, in which those with the greatest `rank` come first.
+    """A table that is searched, sorted, and shown some rows at a time: no two rows have one name, and those with the
+    greatest `rank` come first.
     """
 
     def query_of(fields: Fields) -> Query:
-        return Query.read({"sort": sort, **fields}, max_offset=MAX_OFFSET)
+        return Query.read(fields, max_offset=MAX_OFFSET)
 
     def wanted(fields: Fields) -> Fields:
         query = query_of(fields)
@@ -57,14 +56,13 @@ def listing(
             "total": sum(part["total"] for part in parts),
             "offset": query.offset,
             "cost": max(number_of(part.get("cost")) for part in parts),
-            "gathers": any(part.get("gathers") for part in parts),
         }
 
     return Merge(merge, wanted)
 
 
-def _one(_: Fields, parts: Sequence[Row]) -> Row:
-    """The answer of a worker that knows it, or else of any."""
+def _why(_: Fields, parts: Sequence[Row]) -> Row:
+    """The answer of a worker that knows the URL, or else of any."""
     return next((part for part in parts if part.get("known")), parts[0])
 
 
@@ -97,18 +95,12 @@ def _host_rank(row: Row, sort: str) -> float:
     return -value if sort == "next" else value
 
 
-def _sitemap_rank(row: Row, sort: str) -> tuple[bool, float]:
-    return row.get("state") == "valid", number_of(row.get(sort))
-
-
 MERGES: Final[Mapping[str, Merge]] = {
     "hosts": listing(lambda row: str(row.get("host")), rank=_host_rank),
     "sections": listing(lambda row: (str(row.get("host")), str(row.get("shape")))),
-    "sitemaps": listing(lambda row: str(row.get("url")), "new", _sitemap_rank),
     "errors": Merge(_errors),
     "fetches": Merge(_fetches),
-    "queue": Merge(_one),
-    "why": Merge(_one),
+    "why": Merge(_why),
 }
 """By the table's name."""
 

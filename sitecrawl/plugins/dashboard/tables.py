@@ -1,4 +1,4 @@
-"""The tables of the page: hosts, sections, sitemaps, errors. One page of rows at a time, searched and sorted.
+"""The tables of the page: hosts, sections, errors. One page of rows at a time, searched and sorted.
 
 Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name. Many are
 looked over without holding up the crawl: in slices, with pauses in which the event loop goes on.
@@ -11,7 +11,7 @@ import heapq
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.refusals import summed_up
@@ -22,11 +22,7 @@ from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, unit_of
-from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.sitemap.printing import facts
-from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
-from sitecrawl.sitemap.store import SitemapStore
 
 MAX_ROWS: Final = 100
 """Rows of one answer."""
@@ -66,15 +62,6 @@ _SECTION_SORTS: Final[dict[str, Callable[[LiveUnit], Any]]] = {
     "good": lambda unit: (unit[1] or unit[0]).good,
     "novelty": lambda unit: (unit[1] or unit[0]).trap.novelty,
 }
-_SITEMAP_SORTS: Final[dict[str, Callable[[SitemapRecord], Any]]] = {
-    "new": lambda record: (record.state == SitemapState.VALID, record.new),
-    "entries": lambda record: (record.state == SitemapState.VALID, record.entries),
-}
-_SITEMAPS_SHOWN: Final = frozenset({SitemapState.VALID, SitemapState.OPEN})
-_SITEMAP_FIELDS: Final = (
-    "url", "state", "form", "how", "entries", "new", "judged", "good", "spam_share", "trust", "visits",
-    "next_visit",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +102,6 @@ class Tables:
         frontier: Callable[[], DiskFrontier],
         politeness: PolitenessOptions,
         meter: Meter,
-        sitemaps: Callable[[], SitemapStore | None],
         *,
         held: HeldSets,
         refusals: RefusalTotals,
@@ -127,11 +113,9 @@ class Tables:
         self._refusals = refusals
         self._politeness = politeness
         self._meter = meter
-        self._sitemap_store = sitemaps
         self.named: dict[str, Table] = {
             "hosts": self._hosts,
             "sections": self._sections,
-            "sitemaps": self._sitemaps,
             "errors": self._errors,
         }
 
@@ -232,21 +216,19 @@ class Tables:
 
     # The others
 
-    async def _sitemaps(self, fields: Fields) -> Row:
-        """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""
-        query, store = self._query({"sort": "new", **fields}), self._sitemap_store()
-
-        def rows_of(record: SitemapRecord) -> Iterator[SitemapRecord]:
-            is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN
-            if is_one and query.search in record.url.lower():
-                yield record
-
-        records = () if store is None else (record for _, record in store.items())
-        found = await _shown(query, records, rows_of, _SITEMAP_SORTS, _sitemap_row)
-        return {**found, "gathers": store is not None}
-
     async def _errors(self, _: Fields) -> Row:
-        return error_rows(self._meter, self._frontier.urls)
+        """Kinds of error with their last examples, the most frequent first."""
+        ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)
+        keys = {example.referrer for _, error in ordered for example in error.examples}
+        records = self._frontier.urls.get_many(list(keys))
+        rows = []
+        for kind, error in ordered:
+            examples = [
+                {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
+                for e in reversed(error.examples)
+            ]
+            rows.append({"kind": kind, "count": error.count, "examples": examples})
+        return {"rows": rows, "total": len(rows)}
 
 
 class ScanResult(NamedTuple, Generic[Shown]):
@@ -302,35 +284,9 @@ async def _shown(
     return {"rows": rows, "total": found.total, "offset": query.offset, "cost": found.seconds}
 
 
-class Urls(Protocol):
-    """What is known of URLs, by their fingerprints."""
-
-    def get_many(self, keys: Sequence[bytes], /) -> Mapping[bytes, UrlRecord | None]: ...
-
-
-def error_rows(meter: Meter, urls: Urls) -> Row:
-    """Kinds of error with their last examples, the most frequent first."""
-    ordered = sorted(meter.errors.items(), key=lambda pair: -pair[1].count)
-    keys = {example.referrer for _, error in ordered for example in error.examples}
-    records = urls.get_many(list(keys))
-    rows = []
-    for kind, error in ordered:
-        examples = [
-            {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
-            for e in reversed(error.examples)
-        ]
-        rows.append({"kind": kind, "count": error.count, "examples": examples})
-    return {"rows": rows, "total": len(rows)}
-
-
 def _hold(unit: Host | Section) -> Row:
     return {
         "blocked": unit.trap.demoted and unit.trap.reason == Reason.BLOCKED,
         "vouched": unit.trap.reason == Reason.VOUCHED,
         "since": unit.trap.since if unit.trap.demoted else None,
     }
-
-
-def _sitemap_row(record: SitemapRecord) -> Row:
-    found = facts(record)
-    return {name: found[name] for name in _SITEMAP_FIELDS}

@@ -22,7 +22,7 @@ from waiting import PATIENCE, until
 
 pytestmark = pytest.mark.deep
 
-TABS = ("hosts", "sections", "held", "sitemaps", "errors", "fetches", "queue", "why", "changes", "engine")
+TABS = ("hosts", "sections", "held", "errors", "fetches", "why", "changes", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
 NOTICES = """
 window.notices = [];
@@ -311,8 +311,6 @@ class TestForEverybody:
             expect(page.locator("#chart-speed .plot")).to_have_class("plot empty")
             page.click("#tab-errors")
             expect(page.locator("#panel")).to_contain_text("Nothing went wrong")
-            page.click("#tab-sitemaps")
-            expect(page.locator("#panel")).to_contain_text("This crawl looks for no sitemaps")
             seen.set()
 
 
@@ -340,11 +338,6 @@ ROWS: dict[str, Any] = {
                   "demoted": True, "reason": "r", "blocked": True, "vouched": False, "since": 1,
                   "fetched_urls": [{"url": "http://a.example/?", "status": 200, "good": False}],
                   "waiting_urls": ["http://a.example/?", "javascript:window.owned=3//"]}],
-    },
-    "sitemaps": {
-        "total": 1, "offset": 0, "cost": 0.1, "gathers": True,
-        "rows": [{"url": "http://a.example/?", "state": "valid", "form": "rss", "how": "link", "entries": 1,
-                  "new": 1, "judged": 1, "good": 1, "spam_share": 0, "trust": 1, "visits": 1, "next_visit": None}],
     },
     "errors": {"total": 1, "rows": [{"kind": "404", "count": 2, "examples": [
         {"url": "javascript:window.owned=4//", "at": 1.0, "referrer": "http://a.example/?"}]}]},
@@ -402,7 +395,7 @@ class TestHostile:
         assert re.match(r"Since \d\d:\d\d:\d\d the crawl pauses by itself: .*<script>window.owned=2</script>", notice)
         assert page.evaluate("window.owned") is None
 
-    @pytest.mark.parametrize("tab", ["hosts", "sections", "sitemaps", "errors", "fetches"])
+    @pytest.mark.parametrize("tab", ["hosts", "sections", "errors", "fetches"])
     def test_markup_in_tables(self, page: Page, crawl: Crawl, tab: str) -> None:
         """It stands there to be read, what turns the writing direction is written out; no link leads to a script."""
         watched = Watched(page)

@@ -324,12 +324,9 @@ class TestWatched:
         for page in pages:
             rows = page.table("hosts?limit=100&sort=known")["rows"]
             assert {row["host"] for row in rows} == {urlsplit(url).netloc for url in other.seeds}
-            for row in rows[0], rows[-1]:
-                assert page.table(f"queue?host={row['host']}")["host"] == row["host"]
         assert {row["host"] for row in one.table("sections?limit=100")["rows"]} == {row["host"] for row in rows}
         assert one.table("hosts?limit=3&offset=3")["rows"] == one.table("hosts?limit=6")["rows"][3:]
         assert one.ask("hosts?sort=none")[0] == 400
-        assert one.ask("queue?host=none.example") == (400, {"error": "The crawl knows no host 'none.example'"})
 
         names = [row["host"] for row in rows]
         for name in names:
@@ -358,11 +355,11 @@ class TestWatched:
         page = Page(workers[0])
         workers[1].send(signal.SIGSTOP)
         try:
-            (missing,) = until(lambda: page.table("sitemaps")["missing"], "a table without the other worker")
+            (missing,) = until(lambda: page.table("errors")["missing"], "a table without the other worker")
         finally:
             workers[1].send(signal.SIGCONT)
         assert missing.endswith(f"-{workers[1].process.pid})")
-        until(lambda: page.table("sitemaps") == {**page.table("sitemaps"), "missing": []}, "a table of both")
+        until(lambda: page.table("errors") == {**page.table("errors"), "missing": []}, "a table of both")
 
     def test_metrics(self, busy: list[Worker]) -> None:
         """A worker's page has all metrics: the counts of the crawl, and each worker's own."""
@@ -392,7 +389,7 @@ class TestWatched:
         page.get_by_role("button", name=f"Set free {name}", exact=True).click()
         confirm(page, "Set free")
         expect(page.locator("#panel")).to_contain_text("Nothing is held back")
-        for tab in ("sitemaps", "errors", "engine", "workers"):
+        for tab in ("errors", "engine", "workers"):
             page.click(f"#tab-{tab}")
             page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
         page.click("#seed")
@@ -417,7 +414,7 @@ class TestWatched:
             until(lambda: f"{all_fetched():,}" in page.locator("tbody tr").last.inner_text(), "the sum of all three")
             expect(page.locator("#note")).to_contain_text("all workers of a cluster")
             expect(page.locator("#seed")).to_be_enabled()
-            for tab in ("hosts", "sections", "held", "sitemaps", "errors", "engine"):
+            for tab in ("hosts", "sections", "held", "errors", "engine"):
                 page.click(f"#tab-{tab}")
                 expect(page.locator("#panel")).to_contain_text(text)
                 assert page.evaluate("window.owned") is None

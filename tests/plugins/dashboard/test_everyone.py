@@ -239,7 +239,7 @@ def test_a_long_answer() -> None:
     assert answer["cut"]
     assert answer["rows"] == rows[: len(answer["rows"])]
     assert 100 < len(answer["rows"]) < MAX_ANSWER // 1_000
-    assert merged("sitemaps", {}, [answer])["cut"]
+    assert merged("hosts", {}, [answer])["cut"]
     assert json.loads(pack_answer({"host": "x" * MAX_ANSWER})) == {"error": "The answer is too long"}
 
 
@@ -256,13 +256,6 @@ class TestMerging:
         assert (found["total"], found["offset"], found["cost"]) == (10, 2, 0.3)
         found = merged("hosts", {"sort": "next", "limit": "2"}, [one, two])
         assert [row["next"] for row in found["rows"]] == [1, 2]
-
-    def test_sitemaps(self) -> None:
-        """Those that were read first, then by what they brought; nobody gathers any unless somebody does."""
-        rows = [{"url": str(n), "state": state, "new": n} for n, state in ((9, "open"), (3, "valid"), (5, "valid"))]
-        found = merged("sitemaps", {}, [self.part(rows[0], rows[1], gathers=False), self.part(rows[2], gathers=True)])
-        assert [row["new"] for row in found["rows"]] == [5, 3, 9]
-        assert found["gathers"]
 
     def test_errors(self) -> None:
         """Counts of a kind add up, and the last examples of all are shown."""
@@ -287,9 +280,9 @@ class TestMerging:
         with pytest.raises(OptionError, match=f"offset goes up to {MAX_OFFSET}"):
             merged("hosts", {"offset": str(MAX_OFFSET + 1)}, [self.part()])
 
-    def test_a_host(self) -> None:
-        """Who has it knows it; if nobody has, the page says what one process says."""
-        nobody = {"error": "The crawl knows no host 'a'"}
-        assert merged("queue", {}, [nobody, {"host": "a", "rows": []}])["host"] == "a"
-        with pytest.raises(OptionError, match="knows no host"):
-            merged("queue", {}, [nobody, nobody])
+    def test_an_answer(self) -> None:
+        """Of who knows the URL; if nobody can answer, the page says what one process says."""
+        found = merged("why", {}, [{"error": "closed"}, {"known": False, "url": "a"}, {"known": True, "url": "b"}])
+        assert found["url"] == "b"
+        with pytest.raises(OptionError, match="no URL"):
+            merged("why", {}, [{"error": "no URL"}] * 2)

@@ -292,8 +292,6 @@ class TestWhatItTells:
         assert crawl.json("sections?sort=known&limit=1&offset=1")["rows"][0]["shape"] == "/w/*"
         assert crawl.json("sections?q=/good/")["total"] == 1
         assert crawl.json("hosts?q=nobody")["rows"] == []
-        sitemaps = crawl.json("sitemaps")
-        assert (sitemaps["rows"], sitemaps["gathers"]) == ([], False)
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""
@@ -344,14 +342,6 @@ class TestWhatItTells:
         assert {row["status"] for row in found["rows"]} <= {200, 404}
         assert all(row["size"] > 0 and row["url"].startswith(web.root) for row in found["rows"])
 
-    def test_what_waits_of_a_host(self, crawl: Crawl, web: LocalWeb) -> None:
-        """A page of it after the other, without one twice."""
-        pages = [crawl.json(f"queue?host=127.0.0.1:{web.port}&limit=10&offset={offset}") for offset in (0, 10, 5000)]
-        urls = [row["url"] for page in pages for row in page["rows"]]
-        assert len(urls) == 30
-        assert pages[0]["total"] > 20_000
-        assert all(url.startswith((f"{web.root}/good/", f"{web.root}/w/")) for url in urls)
-
     @pytest.mark.parametrize(
         "path",
         [
@@ -360,8 +350,6 @@ class TestWhatItTells:
             "hosts?offset=x",
             "why?url=nonsense",
             "why",
-            "queue?host=nobody",
-            "queue",
         ],
     )
     def test_wrong_questions(self, crawl: Crawl, path: str) -> None:

@@ -17,7 +17,7 @@ from members_web import PASSWORD, USER, MembersWeb
 from waiting import PATIENCE, until
 
 ASKED = (
-    *("hosts", "sections", "sitemaps", "errors", "why", "queue", "fetches", "changes", "terms"),
+    *("hosts", "sections", "errors", "why", "fetches", "changes", "terms"),
     *("", "overview", "metrics"),
 )
 HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE = (f"secret-{name}-5ec2e7" for name in "hctblwp")

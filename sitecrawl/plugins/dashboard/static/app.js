@@ -4,7 +4,7 @@ import { askPause, askResume, askSeeds, askStop } from "./actions.js";
 import { Charts } from "./charts.js";
 import { byId, el, say, shown } from "./dom.js";
 import { bytes, count, decimal, duration, rate, seconds, time } from "./format.js";
-import { Fetches, Queue, Why } from "./looks.js";
+import { Fetches, Why } from "./looks.js";
 import { Tabs } from "./tables.js";
 import { Changes, askTerms } from "./terms.js";
 
@@ -76,7 +76,7 @@ const charts = new Charts();
 let tabs = null;
 
 function begin(overview) {
-  tabs ??= new Tabs(Boolean(overview.crawl), [new Fetches(), new Queue(), new Why(), new Changes()]);
+  tabs ??= new Tabs(Boolean(overview.crawl), [new Fetches(), new Why(), new Changes()]);
   byId("note").textContent = shown(overview.note ?? "");
   byId("note").hidden = !overview.note;
   const [first] = overview.workers;

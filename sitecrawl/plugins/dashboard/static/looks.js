@@ -1,8 +1,8 @@
-// What a person looks up: why a URL was fetched or was not, the last fetches, what waits of a host.
+// What a person looks up: why a URL was fetched or was not, the last fetches.
 
-import { el, link, shown } from "./dom.js";
-import { bytes, count, seconds, time } from "./format.js";
-import { Listing, Tab, mark, nothing, number, table, text } from "./tables.js";
+import { el, link } from "./dom.js";
+import { bytes, seconds, time } from "./format.js";
+import { Tab, mark, nothing, number, table, text } from "./tables.js";
 
 export class Why extends Tab {
   asked = "";
@@ -56,26 +56,5 @@ export class Fetches extends Tab {
       el("p", { class: "about" }, "The last 50 fetches of this run, the newest first."),
       table("The last fetches", [["URL", null, true], ["Status"], ["What", null, true], ["At"], ["Took"], ["Size"], ["", null, true]], rows),
     ];
-  }
-}
-
-export class Queue extends Listing {
-  constructor() { super("queue", "Queue", { hint: "The full name of a host" }); }
-
-  about() { return "What waits of one host, section by section, each in the order in which it would be fetched."; }
-  address() { return `queue?${new URLSearchParams({ host: this.query, offset: this.offset, limit: this.size })}`; }
-  none(data) { return nothing("Nothing waits", `All that is known of ${shown(data.host)} has come to its end.`); }
-
-  async load() {
-    if (this.query) await super.load();
-    else this.render();
-  }
-
-  list(data) {
-    const rows = data.rows.map((one) => [
-      { node: link(one.url), text: true, wide: true }, text(one.shape), number(count(one.depth)), number(one.attempts || "–"),
-      { node: one.held ? mark("held back") : document.createTextNode("–"), text: true },
-    ]);
-    return table("What waits", [["URL", null, true], ["Section", null, true], ["Depth"], ["Tries"], ["", null, true]], rows);
   }
 }

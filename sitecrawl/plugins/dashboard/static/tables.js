@@ -2,7 +2,7 @@
 
 import { askBlock, askRelease } from "./actions.js";
 import { byId, el, fill, link, shown } from "./dom.js";
-import { bytes, count, decimal, duration, isoMoment, percent, rate, seconds, time } from "./format.js";
+import { bytes, count, decimal, duration, percent, rate, seconds, time } from "./format.js";
 
 const REFRESH = 5000; // milliseconds
 const SOON = 2500; // milliseconds after which another worker has done what it was told
@@ -132,10 +132,10 @@ export class Tab {
 }
 
 /** A tab with search, order and pages. */
-export class Listing extends Tab {
-  constructor(id, title, { fixed = {}, sort = "waiting", hint, size = 25, source = id } = {}) {
+class Listing extends Tab {
+  constructor(id, title, { fixed = {}, hint, size = 25, source = id } = {}) {
     super(id, title);
-    Object.assign(this, { query: "", sort, offset: 0, fixed, hint, size, source, total: null });
+    Object.assign(this, { query: "", sort: "waiting", offset: 0, fixed, hint, size, source, total: null });
   }
 
   tools() {
@@ -225,30 +225,6 @@ class Sections extends Listing {
       unitActions(unit, () => this.load()),
     ]);
     return table(this.title, columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
-  }
-}
-
-class Sitemaps extends Listing {
-  about() { return "Sitemaps, feeds and hub pages, those that brought the most new links first."; }
-
-  none(data) {
-    return data.gathers
-      ? nothing("No sitemap yet", "None has been found so far.")
-      : nothing("This crawl looks for no sitemaps", "Start it with -a sitemaps=1, and it does.");
-  }
-
-  list(data) {
-    const columns = [
-      ["Sitemap", null, true], ["State", null, true], ["Form", null, true], ["Found by", null, true], ["Entries", "entries"],
-      ["New links", "new"], ["Pages good"], ["Spam"], ["Trust"], ["Visits"], ["Next visit"],
-    ];
-    const rows = data.rows.map((map) => [
-      { node: link(map.url), text: true, wide: true }, { node: mark(map.state), text: true }, text(map.form), text(map.how),
-      number(count(map.entries)), number(count(map.new)), number(map.judged ? `${count(map.good)} of ${count(map.judged)}` : "–"),
-      number(percent(map.spam_share)), number(percent(map.trust)), number(count(map.visits)),
-      number(map.next_visit ? isoMoment(map.next_visit) : "–"),
-    ]);
-    return table("Sitemaps", columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
   }
 }
 
@@ -347,7 +323,6 @@ export class Tabs {
       new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
       new Sections("sections", "Sections", { hint: "Search sections" }),
       new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
-      new Sitemaps("sitemaps", "Sitemaps", { hint: "Search sitemaps", sort: "new" }),
       new Errors("errors", "Errors"),
       ...more,
       new Engine("engine", "Engine"),
