@@ -22,7 +22,7 @@ from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
-from sitecrawl.plugins.dashboard.guard import Guard, address_of, port_of, token_of
+from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
 from sitecrawl.plugins.dashboard.listening import Server
 from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
@@ -80,7 +80,7 @@ class Dashboard:
         dashboard = cls(
             crawler,
             address=address_of(DASHBOARD_ADDRESS.read(settings), token),
-            port=port_of(DASHBOARD_PORT.read(settings)) if serves else None,
+            port=DASHBOARD_PORT.read(settings) if serves else None,
             token=token_of(token),
             has_own_token=not token,
             announces=declared.SUMMARY.read(settings),

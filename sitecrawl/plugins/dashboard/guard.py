@@ -75,13 +75,6 @@ def address_of(setting: str, token: str) -> str:
     return str(address)
 
 
-def port_of(setting: int) -> int:
-    """The port that a setting names, 0 for any. Raises `OptionError` for what is none."""
-    if not 0 <= setting <= 65_535:
-        raise OptionError(f"SITECRAWL_DASHBOARD_PORT is {setting}, and a port is a number up to 65535")
-    return setting
-
-
 class Guard:
     """Guards the server on `port` of `address`."""
 

@@ -153,14 +153,11 @@ class Tables:
             "known": host.known,
             "fetched": host.fetched,
             "good": host.good,
-            "sections": len(host.sections),
-            "active": host.active,
             "state": self._state(host, wait),
             "next": round(wait, 3) if host.queued else None,
             "failures": host.failures,
             "crawl_delay": host.crawl_delay,
             "ip": host.ip,
-            "trust": self._frontier.link_credit.graph.trust(host.key),
             "demoted": host.trap.demoted,
             **_hold(host),
             "reason": explain(host, self._fetches),
@@ -288,5 +285,4 @@ def _hold(unit: Host | Section) -> Row:
     return {
         "blocked": unit.trap.demoted and unit.trap.reason == Reason.BLOCKED,
         "vouched": unit.trap.reason == Reason.VOUCHED,
-        "since": unit.trap.since if unit.trap.demoted else None,
     }

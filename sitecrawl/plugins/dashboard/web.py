@@ -6,10 +6,8 @@ are the limits on what a local process may send: small bodies, no endless reques
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import Awaitable
 from typing import Final
 
 from scrapy.utils.defer import deferred_from_coro
@@ -104,7 +102,14 @@ class _Page(Resource):
 
     async def _get(self, request: Request, path: str) -> None:
         fields = {_text(name): _text(values[-1]) for name, values in request.args.items()}
-        await _answered(request, self._backend.get(path, fields))
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+        try:
+            answer = await self._backend.get(path, fields)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            answer = _failed(error)
+        if not gone:
+            _send(request, answer)
 
     def _post(self, request: Request, path: str) -> Answer:
         assert request.content is not None
@@ -133,19 +138,6 @@ class _Page(Resource):
         request.notifyFinish().addBoth(lambda _: self._backend.leave(reader))
         request.registerProducer(reader, True)  # noqa: FBT003
         request.write(first)
-
-
-async def _answered(request: Request, coming: Awaitable[Answer]) -> None:
-    gone: list[object] = []
-    request.notifyFinish().addErrback(gone.append)
-    try:
-        answer = await coming
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:  # noqa: BLE001 - it is logged
-        answer = _failed(error)
-    if not gone:
-        _send(request, answer)
 
 
 def _failed(error: Exception) -> Answer:
