@@ -107,21 +107,14 @@ def main() -> None:
 
 
 def rendered(browser: Browser, directory: Path, output: Path) -> None:
-    """Pictures of pages, on the dashboard and in the report."""
+    """Pictures of pages in the report."""
     job = directory / "crawls" / "rendered"
     words = ("-a", "render=1", "-a", "screenshots=1")
     patient = {"DOWNLOAD_DELAY": 3, "SITECRAWL_RENDER_WAIT": 30, "SITECRAWL_MAX_RENDER_TIME": 90}
     with LocalWeb({}) as nothing, ScriptSites(nothing.port, directory) as sites:
         os.environ |= {"http_proxy": sites.root, "https_proxy": sites.root, "no_proxy": "127.0.0.1"}
-        with Crawl(f"https://{FEED}/,https://{ROUTES}/", job, *words, proxied=True, **patient) as crawl:
-            looked_at = f"https://{FEED}/story/1"
-            until(lambda: len(_pictures(job)) >= PICTURES and looked_at in _pictures(job), "pictures of pages", 240)
-            page = opened(browser, f"{crawl.url}#why", WIDE)
-            page.get_by_role("searchbox").fill(looked_at)
-            page.get_by_role("button", name="Ask").click()
-            page.click(".preview summary")
-            page.frame_locator(".preview iframe").locator("img").wait_for()
-            page.locator("#panel").screenshot(path=output / "dashboard-rendered.png")
+        with Crawl(f"https://{FEED}/,https://{ROUTES}/", job, *words, proxied=True, **patient):
+            until(lambda: len(_pictures(job)) >= PICTURES, "pictures of pages", 240)
     (directory / "rendered.html").write_text(render(gather(job)), encoding="utf-8")
     report = opened(browser, (directory / "rendered.html").as_uri(), WIDE)
     report.locator("#pictures").screenshot(path=output / "report-rendered.png")

@@ -36,7 +36,7 @@ from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.judge.held import HeldSet, HeldSets, Unit, unit_of
 from sitecrawl.frontier.queue.order import Order, class_of, credit_class, order_named
 from sitecrawl.frontier.urls.counts import Counts
-from sitecrawl.frontier.urls.link_credit import SEEDS, load_graph, read_edges
+from sitecrawl.frontier.urls.link_credit import load_graph
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.seen.figures import SeenFigures
@@ -88,16 +88,6 @@ class KnownRule(NamedTuple):
     """Of those that agreed, tests since it was last dropped."""
     failed: int
     """Tests that failed, ever."""
-
-
-class HostLink(NamedTuple):
-    """Pages of one host that link to another."""
-
-    source: bytes
-    """The host's key."""
-    target: bytes
-    pages: float
-    """How many; one whose links are all nofollow counts a tenth."""
 
 
 _SHARED: Final = (
@@ -218,10 +208,6 @@ class FrontierReader:
     def hosts(self) -> Iterator[Host]:
         """All hosts, without their sections."""
         return (Host.unpack(key, data) for key, data in self._database.scan("hosts"))
-
-    def links(self) -> Iterator[HostLink]:
-        """Which hosts link to which."""
-        return (HostLink(*edge) for edge in read_edges(self._database) if edge[0] != SEEDS)
 
     # Over time
 

@@ -125,14 +125,6 @@ class PageReader:
         """Headers of a stored response, without its body. Raises `CorruptFile` and `StorageError`."""
         return record.message_of(self.stored_record(capture)).headers
 
-    def beside(self, key: str, limit: int) -> list[Capture]:
-        """The newest captures of at most `limit` URLs with the path of `key` and another query."""
-        path = key.partition("?")[0]
-        same = "url_key = :path OR (url_key >= :path || '?' AND url_key < :path || '@')"  # which comes behind it
-        newest = f"SELECT max(id) FROM pages WHERE ({same}) AND url_key != :key GROUP BY url_key LIMIT :limit"  # noqa: S608
-        values: dict[str, str | float] = {"path": path, "key": key, "limit": limit}
-        return self._select(f"id IN ({newest})", values)
-
     def original_of(self, capture: Capture) -> Capture | None:
         """The capture with the body of `capture`; None if it has its own."""
         return None if capture.revisit_of is None else self.get(capture.revisit_of)
@@ -146,16 +138,6 @@ class PageReader:
         path = self.directory / WARC_DIRECTORY / found.warc_file
         is_there = path.is_file() and path.stat().st_size >= found.warc_offset + found.warc_length
         return found if is_there else None
-
-    def copies_of(self, capture: Capture, limit: int) -> list[Capture]:
-        """Captures of other URLs with the body of `capture`, at most `limit`. A pass over all."""
-        condition = "revisit_of = :id AND url_key != :key AND kind != 'robots' LIMIT :limit"
-        values: dict[str, str | float] = {
-            "id": capture.revisit_of or capture.id,
-            "key": capture.url_key,
-            "limit": limit,
-        }
-        return self._select(condition, values)
 
     def get(self, number: int) -> Capture | None:
         """The capture with this id."""

@@ -80,8 +80,7 @@ class TestWhole:
         assert Counter(listed) == Counter(urls_of(web))
         assert "Page 7" in command("page", "-d", str(place), web.url(7)).stdout
         why = json.loads(command("why", "-d", str(place), "--json", web.url(0)).stdout)
-        said = {one["about"]: one for one in why["evidence"]}
-        assert (why["verdict"], said["known"]["seed"]) == ("fetched", True)
+        assert (why["verdict"], why["evidence"]["known"]) == ("fetched", "yes, it was fetched\na seed")
         ranked = command("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl").stdout.splitlines()
         assert {json.loads(line)["url"] for line in ranked} == urls_of(web)
         assert web.url(7) in command("search", "Page 7", "-d", str(place)).stdout

@@ -15,7 +15,7 @@ DASHBOARD: Final = Setting("SITECRAWL_DASHBOARD", True, "yes or no",
 DASHBOARD_ADDRESS: Final = Setting("SITECRAWL_DASHBOARD_ADDRESS", "127.0.0.1", "IP address",
     "Where the page is served. Other addresses than this machine's need a token.")
 DASHBOARD_PORT: Final = Setting("SITECRAWL_DASHBOARD_PORT", 0, "port",
-    "The page's port; 0: any that is free.")
+    "The page's port; 0: any that is free.", most=65_535)
 DASHBOARD_TOKEN: Final = Setting("SITECRAWL_DASHBOARD_TOKEN", "", "text",
     "The secret in the page's address: 16 or more letters, digits, `-` and `_`. Empty: a new one in every run.",
     is_secret=True)

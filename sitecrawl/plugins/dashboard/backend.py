@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError, StorageError
 from sitecrawl.plugins.dashboard.actions import Actions
-from sitecrawl.plugins.dashboard.cache import Cache
 from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.plugins.dashboard.monitor import Monitor
-from sitecrawl.plugins.dashboard.preview import HEADERS, Preview
-from sitecrawl.plugins.dashboard.searching import SearchPage
 from sitecrawl.plugins.dashboard.streams import Reader, Streams, encode, to_json
-from sitecrawl.plugins.dashboard.tables import Fields, Table
+from sitecrawl.plugins.dashboard.tables import Fields, Row, Table
 
+_KEPT: Final = 64
+_SECONDS: Final = 2.0
+_SHARE: Final = 250
+"""Rows stand for so many times what they cost: at most 1 / 250 of a core goes into one table."""
 MAX_QUERIES: Final = 4
 """Tables that are looked over at the same time."""
 _TYPES: Final = {"css": "text/css", "html": "text/html", "js": "text/javascript", "txt": "text/plain"}
@@ -29,26 +31,54 @@ class Answer(NamedTuple):
     body: bytes
     content_type: str
     status: int = 200
-    headers: Mapping[str, str] = {}
-    """Instead of those that all answers have."""
+
+
+class Cache:
+    """Tables that several readers share: what was dear to look over is not looked over for each of them. `clock` is
+    monotonic.
+    """
+
+    def __init__(self, *, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: dict[object, asyncio.Task[tuple[Row, float]]] = {}
+        """The rows, and until when they stand; or who looks for them."""
+        self.under_way = 0
+        """Questions that are being answered."""
+
+    def knows(self, question: object) -> bool:
+        """Whether the rows are there, or on their way."""
+        task = self._known.get(question)
+        if task is None or not task.done():
+            return task is not None
+        return task.exception() is None and self._clock() < task.result()[1]
+
+    async def get(self, question: object, find: Callable[[], Coroutine[Any, Any, Row]]) -> Row:
+        """The rows, from `find` if nobody has asked of late; whoever asks meanwhile waits for the same."""
+        if not self.knows(question):
+            if len(self._known) >= _KEPT:
+                self.forget()
+            self.under_way += 1
+            self._known[question] = asyncio.ensure_future(self._found(find))
+        rows, _ = await self._known[question]
+        return rows
+
+    async def _found(self, find: Callable[[], Coroutine[Any, Any, Row]]) -> tuple[Row, float]:
+        try:
+            rows = await find()
+        finally:
+            self.under_way -= 1
+        return rows, self._clock() + max(_SECONDS, rows.get("cost", 0.0) * _SHARE)
+
+    def forget(self) -> None:
+        """Something was done: what is known may be wrong, and so may what is being found."""
+        self._known.clear()
 
 
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        tables: dict[str, Table],
-        actions: Actions,
-        streams: Streams,
-        *,
-        search: SearchPage | None,
-        show: Callable[[str], Preview],
-    ) -> None:
-        self._show = show
+    def __init__(self, monitor: Monitor, tables: dict[str, Table], actions: Actions, streams: Streams) -> None:
         self._monitor = monitor
-        self._search = search
         self._tables = tables
         self._actions = actions
         self._streams = streams
@@ -60,13 +90,8 @@ class Backend:
             return self._files[path]
         if path == "metrics":
             return await self._metrics()
-        if path == "search" and self._search is not None:
-            page = await self._search.render(fields.get("words", ""))
-            return Answer(page.encode("utf-8", "replace"), "text/html; charset=utf-8")
         if path == "overview":
             return _json(self._monitor.overview())
-        if path == "preview":
-            return self._preview(fields.get("url", ""))
         table = self._tables.get(path)
         return _error("There is nothing here", 404) if table is None else await self._rows(path, table, fields)
 
@@ -93,13 +118,6 @@ class Backend:
             return _error("The crawl has ended" if self._actions.stopping else str(error), 503)
         except SitecrawlError as error:
             return _error(str(error), 400)
-
-    def _preview(self, url: str) -> Answer:
-        """A stored page, or why there is none to look at, in the same sandbox."""
-        try:
-            return Answer(*self._show(url), headers=HEADERS)
-        except SitecrawlError as error:
-            return Answer(str(error).encode(), "text/plain; charset=utf-8", 404, HEADERS)
 
     def post(self, path: str, fields: dict[str, Any]) -> Answer:
         directory, _, name = path.partition("/")

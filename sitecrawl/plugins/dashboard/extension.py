@@ -22,20 +22,16 @@ from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
-from sitecrawl.plugins.dashboard.fetches import LastFetches
-from sitecrawl.plugins.dashboard.guard import Guard, address_of, port_of, token_of
+from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
 from sitecrawl.plugins.dashboard.listening import Server
 from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
-from sitecrawl.plugins.dashboard.popular import Popular
 from sitecrawl.plugins.dashboard.streams import Streams
 
 if TYPE_CHECKING:
     from twisted.web.server import Site
 
-    from sitecrawl.plugins.dashboard.meter import Meter
-    from sitecrawl.plugins.dashboard.page import Page
-    from sitecrawl.plugins.dashboard.shared import Shared
+    from sitecrawl.plugins.dashboard.everyone import EveryTable
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +66,8 @@ class Dashboard:
         self._streams = Streams()
         self._server: Server | None = None
         self._has_failed = False
-        self._fetches = LastFetches()
-        self._shared: Shared | None = None
-        """None where there is no cluster."""
+        self._everyone: EveryTable | None = None
+        """The tables of all workers; None where there is no cluster."""
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -85,7 +80,7 @@ class Dashboard:
         dashboard = cls(
             crawler,
             address=address_of(DASHBOARD_ADDRESS.read(settings), token),
-            port=port_of(DASHBOARD_PORT.read(settings)) if serves else None,
+            port=DASHBOARD_PORT.read(settings) if serves else None,
             token=token_of(token),
             has_own_token=not token,
             announces=declared.SUMMARY.read(settings),
@@ -102,37 +97,21 @@ class Dashboard:
             logger.error("There is no dashboard, and no history: %s", error)
             return
         runtime.checkpoints.add(self._actions)
-        self._popular = Popular(runtime.database, lambda: runtime.local)
         if runtime.team is None:
             self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         else:
-            self._shared = self._begin_shared(spider)
-            self._monitor = self._shared.monitor
+            self._monitor, self._everyone = self._begin_shared(spider)
         if self._port is not None:
             self._serve(self._port)
-        if self._is_looked_at:
-            runtime.on_finish += [self._popular.finished, self._fetches.finished]
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _begin_shared(self, spider: Spider) -> Shared:
+    def _begin_shared(self, spider: Spider) -> tuple[Monitor, EveryTable]:
         """Other workers ask for tables, whether anybody looks here or not."""
-        from sitecrawl.plugins.dashboard.shared import begin  # noqa: PLC0415 - Redis, for those who share
+        from sitecrawl.plugins.dashboard.everyone import begin  # noqa: PLC0415 - Redis, for those who share
 
         assert isinstance(self._actions, ClusterActions)
-        return begin(self._runtime, self._actions, self._streams, spider.name, self._page)
-
-    def _page(self, meter: Meter, max_rows: int = 0) -> Page:
-        from sitecrawl.plugins.dashboard.page import Page  # noqa: PLC0415 - it takes longer to import than all of the crawl
-
-        return Page(
-            self._runtime,
-            meter=meter,
-            popular=self._popular,
-            fetches=self._fetches,
-            paused=self._paused,
-            max_rows=max_rows,
-        )
+        return begin(self._runtime, self._actions, self._streams, spider.name, self._paused)
 
     def _paused(self) -> str:
         """Why nothing is asked for at all; empty while something is."""
@@ -153,16 +132,16 @@ class Dashboard:
             logger.info("Dashboard: %s", self._server.told)
 
     def _site(self, guard: Guard) -> Site:
-        """All that is served."""
-        shared = self._shared
-        page = self._page(self._monitor.meter) if shared is None else shared.page
-        tables = page.tables if shared is None else shared.named
-        return page.site(self._monitor, tables, self._actions, self._streams, guard)
+        """All that is served. It takes longer to import than all of the crawl."""
+        from sitecrawl.plugins.dashboard.backend import Backend  # noqa: PLC0415 - as it says
+        from sitecrawl.plugins.dashboard.looks import tables_of  # noqa: PLC0415
+        from sitecrawl.plugins.dashboard.web import site_of  # noqa: PLC0415
 
-    @property
-    def _is_looked_at(self) -> bool:
-        """Whether anybody may ask for tables: at a page here, or on another worker."""
-        return self._server is not None or self._shared is not None
+        if self._everyone is not None:
+            tables = self._everyone.named
+        else:
+            tables = tables_of(self._runtime, self._monitor.meter, self._paused)
+        return site_of(Backend(self._monitor, tables, self._actions, self._streams), guard)
 
     def _tick(self) -> None:
         """Whatever goes wrong is said once; the next second is another try."""
@@ -177,12 +156,6 @@ class Dashboard:
         self._monitor.tick()
         if len(self._streams):
             self._streams.send("sample", self._monitor.sample())
-        if not self._is_looked_at:
-            return
-        try:
-            self._popular.look()
-        except StorageError as error:  # the scheduler will meet it, too; or a worker has closed its files
-            logger.debug("%s", error)
 
     def metrics(self) -> list[Metric]:
         """Those of this process, as of its last sample; none where there is no watching. In any thread."""
@@ -196,8 +169,8 @@ class Dashboard:
             self._ticks.stop()
         if self._ticks is None:
             return
-        if self._shared is not None:
-            self._shared.tables.close()
+        if self._everyone is not None:
+            self._everyone.close()
         self._monitor.ending = ending_of(self._runtime, reason)
         await self._monitor.close()
         if self._server is not None:

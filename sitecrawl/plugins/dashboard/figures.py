@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,14 +36,22 @@ _SIZE_SECONDS: Final = 30.0
 """Between two looks at the database's files."""
 
 
-@dataclass(frozen=True, slots=True)
+def told(metric: str, about: str, *, label: str = "", **more: Any) -> Any:
+    """A field that is a metric, too (`metrics`). `label`: of several numbers, the one that tells them apart."""
+    return field(metadata={"metric": metric, "about": about, "label": label}, **more)
+
+
+def _several(metric: str, label: str, about: str) -> Any:
+    return told(metric, about, label=label, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """One sample. Times in seconds, sizes in bytes; counts are URLs unless another word says so."""
 
     at: float
     """Unix time."""
-    seconds: float
-    """Since the run began."""
+    seconds: float = told("run_seconds_total", "How long this run has lasted.")
     fetched: int
     """Over all runs, like the six that follow."""
     failed: int
@@ -56,15 +64,12 @@ class Figures:
     rate: float
     """Fetched a second, over the last ten."""
     byte_rate: float
-    received: int
-    """Bytes of responses, of this run like all that follows."""
+    received: int = told("received_bytes_total", "Bytes of responses, as transferred.")
     errors: int
-    duplicates: int
-    """Links to URLs that were known."""
-    lost: int
-    """Pages that a worker has fetched for nothing: others had their sites by then."""
-    good: int
-    """Fetches that gave something worth having."""
+    """Of this run, like all that follows."""
+    duplicates: int = told("duplicate_links_total", "Links to URLs that were known.")
+    lost: int = told("lost_pages_total", "Pages that a worker fetched for nothing, as others had them.")
+    good: int = told("good_fetches_total", "Fetches that gave something worth having.")
     p50: float
     """Of the last 1,000 downloads."""
     p95: float
@@ -72,38 +77,36 @@ class Figures:
     """Hosts in memory: those with URLs waiting, and those that rest."""
     active: int
     """Hosts that are being asked."""
-    demoted: int
-    """Sections and hosts that are held back."""
-    silent: int
-    """URLs that wait for hosts that ceased to answer."""
-    reserve: float
-    """The lambda page's share of all credit, from 0 to 1."""
-    checkpoint_age: float
-    checkpoints: int
-    memory: int
-    """Resident."""
+    demoted: int = told("demoted_units", "Sections and hosts that are held back.")
+    silent: int = told("silent_urls", "URLs that wait for hosts that ceased to answer.")
+    reserve: float = told("lambda_credit_ratio", "The lambda page's share of all credit.")
+    checkpoint_age: float = told("checkpoint_age_seconds", "Since the last checkpoint.")
+    checkpoints: int = told("checkpoints_total", "Checkpoints of this run.")
+    memory: int = told("resident_memory_bytes", "Memory of the process.")
     cpu: float
     """Cores in use, over the last sample's time."""
-    database: int
-    """Size on disk."""
-    statuses: Mapping[int, int] = field(default_factory=dict)
-    failures: Mapping[str, int] = field(default_factory=dict)
-    """Downloads that brought nothing, by what went wrong."""
-    refusals: Mapping[str, int] = field(default_factory=dict)
-    """Answers by which a site said no, by kind."""
-    without_page: Mapping[str, int] = field(default_factory=dict)
-    """Hosts at which the crawl began that have given no page, by why."""
-    certificates: Mapping[str, int] = field(default_factory=dict)
-    """Hosts whose certificates do not hold, and that were asked all the same, by what is wrong."""
+    database: int = told("database_bytes", "Size of the crawl's database on disk.")
+    statuses: Mapping[int, int] = _several("responses_total", "status", "Responses by status.")
+    failures: Mapping[str, int] = _several(
+        "failed_downloads_total", "reason", "Downloads that brought nothing, by what went wrong."
+    )
+    refusals: Mapping[str, int] = _several("refusals_total", "kind", "Answers by which a site said no, by kind.")
+    without_page: Mapping[str, int] = _several(
+        "hosts_without_page", "reason", "Hosts at which the crawl began that have given no page, by why."
+    )
+    certificates: Mapping[str, int] = _several(
+        "distrusted_hosts",
+        "fault",
+        "Hosts whose certificates do not hold, and that were asked all the same.",
+    )
+    sitemaps: Mapping[str, int] = _several("sitemap_events_total", "event", "What sitemaps brought.")
+    rendering: Mapping[str, int] = _several("rendering_events_total", "event", "What became of pages in the browser.")
     seen: Mapping[str, int] = field(default_factory=dict)
     """The seen set's tiers: see `_seen`."""
     content: Mapping[str, int] = field(default_factory=dict)
     """Of `ContentFigures`."""
-    sitemaps: Mapping[str, int] = field(default_factory=dict)
     remote: Mapping[str, int] = field(default_factory=dict)
     """Of `RemoteFigures.stats`; empty where the pages stay here."""
-    rendering: Mapping[str, int] = field(default_factory=dict)
-    """What became of pages in the browser, and of what it asked for: see `sitecrawl.plugins.rendering.middleware`."""
     browser: Mapping[str, int] = field(default_factory=dict)
     """Of `BrowserLoad`; empty where pages are taken as they come."""
 
@@ -117,6 +120,12 @@ class Figures:
         values |= {"ok": self.of_class(2), "redirects": self.of_class(3)}
         values |= {"refused": self.of_class(4), "broken": self.of_class(5)}
         return values | {name: values[name] + before.get(name, 0.0) for name in TOTALS}
+
+
+NUMBERS: Final = tuple(one.name for one in fields(Figures) if one.default_factory is MISSING)
+"""Figures that are one number."""
+COUNTERS: Final = tuple(one.name for one in fields(Figures) if one.default_factory is not MISSING)
+"""Those that are several, by name."""
 
 
 class Sampler:
@@ -171,10 +180,10 @@ class Sampler:
             certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
             without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
             content=self._runtime.content.figures().counts(),
-            sitemaps=_under(stats, "sitemaps/"),
-            rendering={name: number for name, number in _under(stats, "rendering/").items() if "/" not in name},
+            sitemaps={name.replace("/", "_"): number for name, number in sorted(_under(stats, "sitemaps/"))},
+            rendering={name: number for name, number in _under(stats, "rendering/") if "/" not in name},
             browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},
-            remote={name: number for name, number in _under(stats, "remote/").items() if name != "place"},
+            remote={name: number for name, number in _under(stats, "remote/") if name != "place"},
             **counts,
         )
 
@@ -196,9 +205,9 @@ class Sampler:
         return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
 
 
-def _under(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:
+def _under(stats: Mapping[str, Any], prefix: str) -> list[tuple[str, int]]:
     """The statistics whose names begin so, by what comes behind."""
-    return {name.removeprefix(prefix): number for name, number in stats.items() if name.startswith(prefix)}
+    return [(name.removeprefix(prefix), number) for name, number in stats.items() if name.startswith(prefix)]
 
 
 def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:

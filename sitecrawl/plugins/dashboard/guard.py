@@ -26,7 +26,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -73,13 +73,6 @@ def address_of(setting: str, token: str) -> str:
             "choose: set SITECRAWL_DASHBOARD_TOKEN"
         )
     return str(address)
-
-
-def port_of(setting: int) -> int:
-    """The port that a setting names, 0 for any. Raises `OptionError` for what is none."""
-    if not 0 <= setting <= 65_535:
-        raise OptionError(f"SITECRAWL_DASHBOARD_PORT is {setting}, and a port is a number up to 65535")
-    return setting
 
 
 class Guard:

@@ -11,19 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sitecrawl.plugins.dashboard.figures import Figures
+from sitecrawl.plugins.dashboard.figures import COUNTERS, NUMBERS, Figures
 
 MAX_BYTES: Final = 8_000
 """What is longer is not a worker's."""
-NUMBERS: Final = (
-    "at", "seconds", "fetched", "in_flight", "waiting", "rate", "byte_rate", "received", "errors", "duplicates",
-    "lost", "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
-    "database", "partitions",
-)  # fmt: skip
-COUNTERS: Final = (
-    "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "rendering",
-    "remote", "browser",
-)  # fmt: skip
 LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""
 NOTHING: Final[Mapping[str, Any]] = {**dict.fromkeys(LIVE, 0), "browser": {}}
@@ -47,7 +38,7 @@ def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions
     """A worker as others are told of it: as JSON less than `MAX_BYTES`. It has so many `partitions`; `last` says what
     is fetched there when nothing is left but what is held back.
     """
-    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "partitions"}
+    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS}
     counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
     told = {**numbers, "partitions": partitions, **counters}
     return {**_short(names), "state": state, "last": last[:_LINE], "figures": told}
@@ -66,7 +57,7 @@ def read(text: bytes) -> Worker | None:
     given = found.get("figures")
     if not isinstance(given, dict):
         return None
-    figures: dict[str, Any] = {name: _number(given.get(name)) for name in NUMBERS}
+    figures: dict[str, Any] = {name: _number(given.get(name)) for name in (*NUMBERS, "partitions")}
     figures |= {name: _counters(given.get(name)) for name in COUNTERS}
     last = str(found.get("last", ""))[:_LINE]
     return {**_short(found), "state": found["state"], "last": last, "figures": figures}

@@ -5,16 +5,13 @@ A partition that moves just then may be in two answers, or in none: what is ther
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.dashboard.fetches import HOSTS, SHOWN
-from sitecrawl.plugins.dashboard.meter import EXAMPLES
-from sitecrawl.plugins.dashboard.questions import number_of
+from sitecrawl.plugins.dashboard.meter import EXAMPLES, LAST
 from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Fields, Query, Row
 
 MAX_OFFSET: Final = 400
@@ -22,116 +19,75 @@ MAX_OFFSET: Final = 400
 PART_ROWS: Final = MAX_OFFSET + MAX_ROWS
 
 
-class Merge(ABC):
-    """How the parts of a table come together. Both raise `OptionError` for fields that ask for nothing."""
-
-    def wanted(self, fields: Fields) -> Fields:
-        """What each worker is to be asked for."""
-        return fields
-
-    @abstractmethod
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        """The table, of what they have answered: one at least."""
-
-
 @dataclass(frozen=True)
-class Listing(Merge):
-    """A table that is searched, sorted, and shown some rows at a time."""
+class Merge:
+    """How the parts of a table come together: `merge` makes it of what the workers have answered, one at least."""
 
-    name_of: Callable[[Row], Hashable]
-    """What no two rows have in common."""
-    sort: str = "waiting"
-    """Where the page does not name one."""
-    rank: Callable[[Row, str], Any] = lambda row, sort: number_of(row.get(sort))
-    """Where a row stands in that order: the greatest come first."""
+    merge: Callable[[Fields, Sequence[Row]], Row]
+    wanted: Callable[[Fields], Fields] = lambda fields: fields
+    """What each worker is to be asked for. Both raise `OptionError` for fields that ask for nothing."""
 
-    def wanted(self, fields: Fields) -> Fields:
-        query = self._query(fields)
+
+def listing(
+    name_of: Callable[[Row], Hashable],
+    rank: Callable[[Row, str], float] = lambda row, sort: number_of(row.get(sort)),
+) -> Merge:
+    """A table that is searched, sorted, and shown some rows at a time: no two rows have one name, and those with the
+    greatest `rank` come first.
+    """
+
+    def query_of(fields: Fields) -> Query:
+        return Query.read(fields, max_offset=MAX_OFFSET)
+
+    def wanted(fields: Fields) -> Fields:
+        query = query_of(fields)
         return {**fields, "offset": "0", "limit": str(query.offset + query.limit)}
 
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        query = self._query(fields)
+    def merge(fields: Fields, parts: Sequence[Row]) -> Row:
+        query = query_of(fields)
         rows = (row for part in parts for row in part["rows"])
-        ordered = sorted(rows, key=lambda row: self.rank(row, query.sort), reverse=True)
-        shown = first_of_each(ordered, self.name_of)[query.offset : query.offset + query.limit]
+        ordered = sorted(rows, key=lambda row: rank(row, query.sort), reverse=True)
+        first: dict[Hashable, Row] = {}
+        for row in ordered:
+            first.setdefault(name_of(row), row)
+        shown = [*first.values()]
         return {
-            "rows": shown,
+            "rows": shown[query.offset : query.offset + query.limit],
             "total": sum(part["total"] for part in parts),
             "offset": query.offset,
             "cost": max(number_of(part.get("cost")) for part in parts),
-            "gathers": any(part.get("gathers") for part in parts),
         }
 
-    def _query(self, fields: Fields) -> Query:
-        return Query.read({"sort": self.sort, **fields}, max_offset=MAX_OFFSET)
+    return Merge(merge, wanted)
 
 
-class Host(Merge):
-    """One host, or what waits of it: the answer of the worker that has it."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        return parts[0]
+def _why(_: Fields, parts: Sequence[Row]) -> Row:
+    """The answer of a worker that knows the URL, or else of any."""
+    return next((part for part in parts if part.get("known")), parts[0])
 
 
-class Why(Merge):
-    """Why a URL was fetched or was not: the answer of a worker that knows it, or else of any."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        return next((part for part in parts if part.get("known")), parts[0])
+def _fetches(_: Fields, parts: Sequence[Row]) -> Row:
+    rows = sorted((row for part in parts for row in part["rows"]), key=lambda row: -number_of(row.get("at")))[:LAST]
+    return {"rows": rows, "total": len(rows)}
 
 
-class Fetches(Merge):
-    """The last fetches of all workers. Each host is one worker's."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        rows = sorted((row for part in parts for row in part["rows"]), key=lambda row: -number_of(row.get("at")))
-        hosts = [host for part in parts for host in part.get("hosts") or () if isinstance(host, dict)]
-        hosts.sort(key=lambda host: -number_of(host.get("rate")))
-        return {"rows": rows[:SHOWN], "total": len(rows[:SHOWN]), "hosts": hosts[:HOSTS]}
-
-
-class Pages(Merge):
-    """The most important pages. Importance is a share of what the pages of one worker have got: so it is weighed."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        spent = sum(number_of(part.get("spent")) for part in parts) or 1.0
-        rows = [
-            {**row, "importance": number_of(row.get("importance")) * number_of(part.get("spent")) / spent}
-            for part in parts
-            for row in part["rows"]
-        ]
-        ordered = sorted(rows, key=lambda row: -row["importance"])
-        shown = first_of_each(ordered, lambda row: str(row.get("url")))[:MAX_ROWS]
-        rounds = min(number_of(part.get("rounds")) for part in parts)
-        return {"rows": shown, "total": len(shown), "rounds": rounds}
-
-
-class Errors(Merge):
+def _errors(_: Fields, parts: Sequence[Row]) -> Row:
     """Kinds of error, with the last examples of all workers."""
-
-    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
-        counts: Counter[str] = Counter()
-        examples: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in (row for part in parts for row in part["rows"]):
-            kind, given = str(row.get("kind")), row.get("examples")
-            counts[kind] += int(number_of(row.get("count")))
-            examples[kind] += [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-        rows = [
-            {"kind": kind, "count": count, "examples": _last(examples[kind])} for kind, count in counts.most_common()
-        ]
-        return {"rows": rows, "total": len(rows)}
+    counts: Counter[str] = Counter()
+    examples: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in (row for part in parts for row in part["rows"]):
+        kind, given = str(row.get("kind")), row.get("examples")
+        counts[kind] += int(number_of(row.get("count")))
+        examples[kind] += [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    for kind, found in examples.items():
+        examples[kind] = sorted(found, key=lambda one: -number_of(one.get("at")))[:EXAMPLES]
+    rows = [{"kind": kind, "count": count, "examples": examples[kind]} for kind, count in counts.most_common()]
+    return {"rows": rows, "total": len(rows)}
 
 
-def _last(examples: Iterable[Row]) -> list[Row]:
-    return sorted(examples, key=lambda one: -number_of(one.get("at")))[:EXAMPLES]
-
-
-def first_of_each(rows: Iterable[Row], name_of: Callable[[Row], Hashable]) -> list[Row]:
-    """The first row of each name."""
-    found: dict[Hashable, Row] = {}
-    for row in rows:
-        found.setdefault(name_of(row), row)
-    return list(found.values())
+def number_of(value: object) -> float:
+    """`value`, if it is a number; else 0."""
+    return value if isinstance(value, int | float) else 0
 
 
 def _host_rank(row: Row, sort: str) -> float:
@@ -139,20 +95,12 @@ def _host_rank(row: Row, sort: str) -> float:
     return -value if sort == "next" else value
 
 
-def _sitemap_rank(row: Row, sort: str) -> tuple[bool, float]:
-    return row.get("state") == "valid", number_of(row.get(sort))
-
-
 MERGES: Final[Mapping[str, Merge]] = {
-    "hosts": Listing(lambda row: str(row.get("host")), rank=_host_rank),
-    "host": Host(),
-    "sections": Listing(lambda row: (str(row.get("host")), str(row.get("shape")))),
-    "pages": Pages(),
-    "sitemaps": Listing(lambda row: str(row.get("url")), sort="new", rank=_sitemap_rank),
-    "errors": Errors(),
-    "fetches": Fetches(),
-    "queue": Host(),
-    "why": Why(),
+    "hosts": listing(lambda row: str(row.get("host")), rank=_host_rank),
+    "sections": listing(lambda row: (str(row.get("host")), str(row.get("shape")))),
+    "errors": Merge(_errors),
+    "fetches": Merge(_fetches),
+    "why": Merge(_why),
 }
 """By the table's name."""
 

@@ -6,6 +6,7 @@ Their names keep its conventions, also where others take them: base units as suf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sitecrawl.plugins.dashboard.heartbeat import GONE, Worker
@@ -82,89 +83,42 @@ def exposition(
 
 def metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> list[Metric]:
     """All but the histogram, which is the meter's; see `exposition`."""
-    return [Metric(*metric) for metric in _metrics(f, paused=paused, wants=wants)]
+    own = (_of_field(one.metadata, getattr(f, one.name)) for one in fields(f) if one.metadata)
+    return [*own, *(_metric(*one) for one in _of_several(f)), *_of_pauses(wants, paused=paused)]
 
 
-def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[tuple[str, str, str, Values], ...]:
-    states = {
-        name: getattr(f, name) for name in ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
-    }
+def _of_field(told: Mapping[str, str], value: Any) -> Metric:
+    return _metric(told["metric"], told["about"], (told["label"], value) if told["label"] else value)
+
+
+def _metric(name: str, about: str, values: Values) -> Metric:
+    return Metric(name, "counter" if name.endswith("_total") else "gauge", about, values)
+
+
+def _of_several(f: Figures) -> tuple[tuple[str, str, Values], ...]:
+    """Metrics that are made of several figures, or of a part of one."""
+    states = ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
     seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
     same = {name: f.content.get(name, 0) for name in ("equal", "near", "links_skipped")}
     r, tabs = f.remote, {state: f.browser.get(state, 0) for state in ("shown", "waiting")}
-    events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
     return (
-        ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
-        ("responses_total", "counter", "Responses by status.", ("status", f.statuses)),
-        (
-            "failed_downloads_total",
-            "counter",
-            "Downloads that brought nothing, by what went wrong.",
-            ("reason", f.failures),
-        ),
-        ("refusals_total", "counter", "Answers by which a site said no, by kind.", ("kind", f.refusals)),
-        (
-            "hosts_without_page",
-            "gauge",
-            "Hosts at which the crawl began that have given no page, by why.",
-            ("reason", f.without_page),
-        ),
-        (
-            "distrusted_hosts",
-            "gauge",
-            "Hosts whose certificates do not hold, and that were asked all the same, by what is wrong.",
-            ("fault", f.certificates),
-        ),
-        ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
-        ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
-        (
-            "lost_pages_total",
-            "counter",
-            "Pages that a worker fetched for nothing, as others had them.",
-            f.lost,
-        ),
-        ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),
-        (
-            "hosts",
-            "gauge",
-            "Hosts by state: in memory, and being asked.",
-            ("state", {"live": f.hosts, "active": f.active}),
-        ),
-        ("demoted_units", "gauge", "Sections and hosts that are held back.", f.demoted),
-        ("silent_urls", "gauge", "URLs that wait for hosts that ceased to answer.", f.silent),
-        ("lambda_credit_ratio", "gauge", "The lambda page's share of all credit.", f.reserve),
-        ("seen_lookups_total", "counter", "Answers of the URL-seen test, by the tier that knew.", ("tier", seen)),
-        (
-            "seen_false_positives_total",
-            "counter",
-            "Keys that the Bloom filter wrongly took for seen.",
-            f.seen.get("bloom_false_positives", 0),
-        ),
-        (
-            "seen_disk_reads_total",
-            "counter",
-            "Reads from the database's files, but for those of writing it.",
-            f.seen.get("disk_reads", 0),
-        ),
-        ("seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", f.seen.get("bloom_bytes", 0)),
-        ("compared_pages_total", "counter", "Pages of which others may have the content.", f.content.get("pages", 0)),
-        ("duplicate_pages_total", "counter", "Of these, by what the content-seen test found.", ("found", same)),
-        ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),
-        ("remote_files", "gauge", "WARC files that the store elsewhere has.", r.get("files", 0)),
-        ("remote_waiting_files", "gauge", "Files that the store elsewhere has not confirmed.", r.get("waiting", 0)),
-        ("remote_sent_bytes_total", "counter", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
-        ("remote_failures_total", "counter", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
-        ("rendering_events_total", "counter", "What became of pages in the browser.", ("event", f.rendering)),
-        ("browser_pages", "gauge", "Pages in the browser, and pages that wait for it.", ("state", tabs)),
-        ("browser_memory_bytes", "gauge", "Memory of the browser's processes.", f.browser.get("memory", 0)),
-        ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
-        ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
-        ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),
-        ("resident_memory_bytes", "gauge", "Memory of the process.", f.memory),
-        ("run_seconds_total", "counter", "How long this run has lasted.", f.seconds),
-        ("paused", "gauge", "1 while the crawl is paused by hand.", int(paused)),
-        ("want_seconds", "gauge", "How long the crawl has paused for want of something.", ("want", wants)),
+        ("urls", "URLs of the crawl by state, over all of its runs.", ("state", {s: getattr(f, s) for s in states})),
+        ("hosts", "Hosts by state: in memory, and being asked.", ("state", {"live": f.hosts, "active": f.active})),
+        ("seen_lookups_total", "Answers of the URL-seen test, by the tier that knew.", ("tier", seen)),
+        ("compared_pages_total", "Pages of which others may have the content.", f.content.get("pages", 0)),
+        ("duplicate_pages_total", "Of these, by what the content-seen test found.", ("found", same)),
+        ("remote_files", "WARC files that the store elsewhere has.", r.get("files", 0)),
+        ("remote_waiting_files", "Files that the store elsewhere has not confirmed.", r.get("waiting", 0)),
+        ("remote_sent_bytes_total", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
+        ("remote_failures_total", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
+        ("browser_pages", "Pages in the browser, and pages that wait for it.", ("state", tabs)),
+        ("browser_memory_bytes", "Memory of the browser's processes.", f.browser.get("memory", 0)),
     )
+
+
+def _of_pauses(wants: Mapping[str, float], *, paused: bool) -> Iterator[Metric]:
+    yield _metric("paused", "1 while the crawl is paused by hand.", int(paused))
+    yield _metric("want_seconds", "How long the crawl has paused for want of something.", ("want", wants))
 
 
 def _each(workers: Sequence[Worker], spider: str) -> Iterator[str]:

@@ -1,14 +1,17 @@
-"""The tables of the page: hosts, sections, pages, sitemaps, errors. One page of rows at a time, searched and sorted.
+"""The tables of the page: hosts, sections, errors. One page of rows at a time, searched and sorted.
 
-Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name.
+Hosts and sections are those in memory, which have URLs waiting; any other host is found by its exact name. Many are
+looked over without holding up the crawl: in slices, with pauses in which the event loop goes on.
 """
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.refusals import summed_up
@@ -19,19 +22,19 @@ from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, unit_of
-from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.plugins.dashboard.popular import Popular
-from sitecrawl.plugins.dashboard.scan import scan
-from sitecrawl.sitemap.printing import facts
-from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
-from sitecrawl.sitemap.store import SitemapStore
 
 MAX_ROWS: Final = 100
 """Rows of one answer."""
 _ROWS: Final = 25
 MAX_OFFSET: Final = 10_000
 MAX_SEARCH: Final = 200
+_SLICE: Final = 0.002
+"""Seconds of work at a time."""
+_REST: Final = 0.03
+"""Seconds between two slices."""
+_STEP: Final = 16
+"""Items between two looks at the clock."""
 
 Row = dict[str, Any]
 
@@ -59,15 +62,6 @@ _SECTION_SORTS: Final[dict[str, Callable[[LiveUnit], Any]]] = {
     "good": lambda unit: (unit[1] or unit[0]).good,
     "novelty": lambda unit: (unit[1] or unit[0]).trap.novelty,
 }
-_SITEMAP_SORTS: Final[dict[str, Callable[[SitemapRecord], Any]]] = {
-    "new": lambda record: (record.state == SitemapState.VALID, record.new),
-    "entries": lambda record: (record.state == SitemapState.VALID, record.entries),
-}
-_SITEMAPS_SHOWN: Final = frozenset({SitemapState.VALID, SitemapState.OPEN})
-_SITEMAP_FIELDS: Final = (
-    "url", "state", "form", "how", "entries", "new", "judged", "good", "spam_share", "trust", "visits",
-    "next_visit",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +102,6 @@ class Tables:
         frontier: Callable[[], DiskFrontier],
         politeness: PolitenessOptions,
         meter: Meter,
-        popular: Popular,
-        sitemaps: Callable[[], SitemapStore | None],
         *,
         held: HeldSets,
         refusals: RefusalTotals,
@@ -121,14 +113,9 @@ class Tables:
         self._refusals = refusals
         self._politeness = politeness
         self._meter = meter
-        self._popular = popular
-        self._sitemap_store = sitemaps
         self.named: dict[str, Table] = {
             "hosts": self._hosts,
-            "host": self._host,
             "sections": self._sections,
-            "pages": self._pages,
-            "sitemaps": self._sitemaps,
             "errors": self._errors,
         }
 
@@ -166,14 +153,11 @@ class Tables:
             "known": host.known,
             "fetched": host.fetched,
             "good": host.good,
-            "sections": len(host.sections),
-            "active": host.active,
             "state": self._state(host, wait),
             "next": round(wait, 3) if host.queued else None,
             "failures": host.failures,
             "crawl_delay": host.crawl_delay,
             "ip": host.ip,
-            "trust": self._frontier.link_credit.graph.trust(host.key),
             "demoted": host.trap.demoted,
             **_hold(host),
             "reason": explain(host, self._fetches),
@@ -192,15 +176,6 @@ class Tables:
         if host.failures:
             return "failing"
         return "resting" if wait else "ready"
-
-    async def _host(self, fields: Fields) -> Row:
-        """One host and its sections."""
-        name = fields.get("name", "")
-        host = self._frontier.hosts.find(name)
-        if host is None:
-            raise OptionError(f"The crawl knows no host {name!r}")
-        sections = sorted(host.sections.values(), key=lambda section: section.queued, reverse=True)
-        return {"host": self._host_row(host), "sections": [self._section_row((host, one)) for one in sections]}
 
     # Sections
 
@@ -238,27 +213,57 @@ class Tables:
 
     # The others
 
-    async def _pages(self, _: Fields) -> Row:
-        """Importance is a share of what all pages here have been `spent`."""
-        rows = [page._asdict() for page in self._popular.top(MAX_ROWS)]
-        spent = self._frontier.link_credit.ledger.spent
-        return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds, "spent": spent}
-
-    async def _sitemaps(self, fields: Fields) -> Row:
-        """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""
-        query, store = self._query({"sort": "new", **fields}), self._sitemap_store()
-
-        def rows_of(record: SitemapRecord) -> Iterator[SitemapRecord]:
-            is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN
-            if is_one and query.search in record.url.lower():
-                yield record
-
-        records = () if store is None else (record for _, record in store.items())
-        found = await _shown(query, records, rows_of, _SITEMAP_SORTS, _sitemap_row)
-        return {**found, "gathers": store is not None}
-
     async def _errors(self, _: Fields) -> Row:
-        return error_rows(self._meter, self._frontier.urls)
+        """Kinds of error with their last examples, the most frequent first."""
+        ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)
+        keys = {example.referrer for _, error in ordered for example in error.examples}
+        records = self._frontier.urls.get_many(list(keys))
+        rows = []
+        for kind, error in ordered:
+            examples = [
+                {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
+                for e in reversed(error.examples)
+            ]
+            rows.append({"kind": kind, "count": error.count, "examples": examples})
+        return {"rows": rows, "total": len(rows)}
+
+
+class ScanResult(NamedTuple, Generic[Shown]):
+    rows: list[Shown]
+    """The greatest by the key, at most as many as were asked for."""
+    total: int
+    """How many there were."""
+    seconds: float
+    """What it cost."""
+
+
+async def scan(
+    items: Sequence[Item],
+    rows_of: Callable[[Item], Iterable[Shown]],
+    *,
+    key: Callable[[Shown], Any],
+    keep: int,
+    work: float = _SLICE,
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> ScanResult[Shown]:
+    """Look over all `items`; of what `rows_of` gives, keep the `keep` greatest by `key`, in their order.
+
+    `items` may have changed meanwhile: `rows_of` sees each as it is when its turn comes.
+    """
+    best: list[Shown] = []
+    total, cost, begun = 0, 0.0, time.perf_counter()
+    for number, item in enumerate(items):
+        for row in rows_of(item):
+            total += 1
+            best.append(row)
+        if len(best) > 4 * keep + 64:
+            best = heapq.nlargest(keep, best, key=key)
+        if number % _STEP == 0 and time.perf_counter() - begun >= work:
+            cost += time.perf_counter() - begun
+            await pause(_REST)
+            begun = time.perf_counter()
+    best = heapq.nlargest(keep, best, key=key)
+    return ScanResult(best, total, cost + time.perf_counter() - begun)
 
 
 async def _shown(
@@ -276,35 +281,8 @@ async def _shown(
     return {"rows": rows, "total": found.total, "offset": query.offset, "cost": found.seconds}
 
 
-class Urls(Protocol):
-    """What is known of URLs, by their fingerprints."""
-
-    def get_many(self, keys: Sequence[bytes], /) -> Mapping[bytes, UrlRecord | None]: ...
-
-
-def error_rows(meter: Meter, urls: Urls) -> Row:
-    """Kinds of error with their last examples, the most frequent first."""
-    ordered = sorted(meter.errors.items(), key=lambda pair: -pair[1].count)
-    keys = {example.referrer for _, error in ordered for example in error.examples}
-    records = urls.get_many(list(keys))
-    rows = []
-    for kind, error in ordered:
-        examples = [
-            {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
-            for e in reversed(error.examples)
-        ]
-        rows.append({"kind": kind, "count": error.count, "examples": examples})
-    return {"rows": rows, "total": len(rows)}
-
-
 def _hold(unit: Host | Section) -> Row:
     return {
         "blocked": unit.trap.demoted and unit.trap.reason == Reason.BLOCKED,
         "vouched": unit.trap.reason == Reason.VOUCHED,
-        "since": unit.trap.since if unit.trap.demoted else None,
     }
-
-
-def _sitemap_row(record: SitemapRecord) -> Row:
-    found = facts(record)
-    return {name: found[name] for name in _SITEMAP_FIELDS}

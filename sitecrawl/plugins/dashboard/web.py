@@ -1,15 +1,13 @@
 """The site that `listening` serves.
 
-What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `Connections`'. Here
+What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `listening`'s. Here
 are the limits on what a local process may send: small bodies, no endless requests.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import Awaitable
 from typing import Final
 
 from scrapy.utils.defer import deferred_from_coro
@@ -18,8 +16,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.plugins.dashboard.backend import Answer, Backend
-from sitecrawl.plugins.dashboard.connections import Connection
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard
+from sitecrawl.plugins.dashboard.listening import Connection
 from sitecrawl.plugins.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
@@ -104,7 +102,14 @@ class _Page(Resource):
 
     async def _get(self, request: Request, path: str) -> None:
         fields = {_text(name): _text(values[-1]) for name, values in request.args.items()}
-        await _answered(request, self._backend.get(path, fields))
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+        try:
+            answer = await self._backend.get(path, fields)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            answer = _failed(error)
+        if not gone:
+            _send(request, answer)
 
     def _post(self, request: Request, path: str) -> Answer:
         assert request.content is not None
@@ -135,19 +140,6 @@ class _Page(Resource):
         request.write(first)
 
 
-async def _answered(request: Request, coming: Awaitable[Answer]) -> None:
-    gone: list[object] = []
-    request.notifyFinish().addErrback(gone.append)
-    try:
-        answer = await coming
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:  # noqa: BLE001 - it is logged
-        answer = _failed(error)
-    if not gone:
-        _send(request, answer)
-
-
 def _failed(error: Exception) -> Answer:
     """What goes back after an exception, which is logged."""
     logger.error("The dashboard could not answer", exc_info=error)
@@ -156,8 +148,6 @@ def _failed(error: Exception) -> Answer:
 
 def _send(request: Request, answer: Answer) -> None:
     request.setResponseCode(answer.status)
-    for name, value in answer.headers.items():
-        request.setHeader(name, value)
     request.setHeader("Content-Type", answer.content_type)
     request.setHeader("Content-Length", str(len(answer.body)))
     request.write(answer.body)

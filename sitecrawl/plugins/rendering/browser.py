@@ -1,10 +1,10 @@
-"""Chromium, driven by scrapy-playwright: it starts the browser, once it is wanted and again when it has ended, and
-makes contexts and pages in it. What a page is shown and may do is decided here and in the proxy.
+"""Chromium, driven by Playwright: started once it is wanted, and again when it has ended. What a page is shown and
+may do is decided here and in the proxy.
 
-Why not as the download handler that it is: it would follow redirects within the browser, take whatever a page brings
-into memory without end, give the page's text in the place of what came over the wire, and let the browser connect to
-any address. So the crawl fetches the page itself, as without a browser, and the browser gets that, and all else, from
-the page's proxy (docs/rendering.md).
+Why no download handler that has the browser fetch pages (scrapy-playwright): it would follow redirects within the
+browser, take whatever a page brings into memory without end, give the page's text in the place of what came over the
+wire, and let the browser connect to any address. So the crawl fetches the page itself, as without a browser, and the
+browser gets that, and all else, from the page's proxy (docs/rendering.md).
 """
 
 from __future__ import annotations
@@ -16,26 +16,22 @@ import logging
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
+from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.plugins.rendering.options import RenderOptions
-from sitecrawl.plugins.rendering.outcome import Crashed, Lost, NoBrowser
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import Page, Route
-    from playwright.async_api import Request as Asked
-    from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
+    from playwright.async_api import BrowserContext, Page, Playwright, Route
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +76,22 @@ _FAILURES: Final = 3
 _PAGE_SIZE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
+class NoBrowser(SitecrawlError):
+    """The browser cannot be started."""
+
+
+class NotRendered(SitecrawlError):
+    """A page could not be rendered."""
+
+
+class Crashed(NotRendered):
+    """It crashed, or closed itself: another time it may not."""
+
+
+class Lost(Crashed):
+    """The browser has ended under it, or other pages have failed with it: that may be no fault of the page."""
+
+
 @dataclass(slots=True)
 class Rendered:
     """What has become of a page."""
@@ -91,55 +103,42 @@ class Rendered:
     picture: bytes | None = None
 
 
-class _Seen(Exception):
-    """A page has been rendered."""
-
-    def __init__(self, rendered: Rendered) -> None:
-        super().__init__()
-        self.rendered = rendered
-
-
 class _Visit:
-    """A page on its way: what its browser tells of it."""
+    """A page on its way. `silence` gives the seconds for which its proxy has had nothing to do."""
 
-    def __init__(
-        self, name: str, url: str, page_made: Callable[[Page, _Visit], None], silence: Callable[[], float]
-    ) -> None:
-        self.name = name
-        """Of its context."""
-        self.page: Page | None = None
+    def __init__(self, url: str, page: Page, silence: Callable[[], float]) -> None:
+        self.page = page
+        self.silence = silence
         self.leads_to: str | None = None
         self._url = url
-        self.silence = silence
-        """Gives the seconds for which its proxy has had nothing to do."""
-        self._page_made = page_made
         self._has_begun = False
 
-    async def begin(self, page: Page, _request: Request) -> None:
-        """For scrapy-playwright, before anything is asked for."""
-        self.page = page
-        page.on("popup", _close)  # one that a script finds a way to
-        await page.add_init_script(_NO_POPUPS + _NO_SERVICE_WORKERS)
-        await page.route("**", self._route)  # the last that is asked for is the first that is asked
-        self._page_made(page, self)
+    async def begin(self) -> None:
+        """Before anything is asked for."""
+        self.page.on("popup", _close)  # one that a script finds a way to
+        await self.page.add_init_script(_NO_POPUPS + _NO_SERVICE_WORKERS)
+        await self.page.context.route("**", self._route)
 
     async def _route(self, route: Route) -> None:
-        if self._admits(route.request):
-            await route.fallback()
+        from playwright.async_api import Error  # noqa: PLC0415 - an extra
+
+        try:
+            frame = route.request.frame
+        except Error:  # a popup that has no frame yet
+            frame = None
+        if frame is None or frame.page != self.page:
+            await route.abort()
+        elif not route.request.is_navigation_request() or frame != self.page.main_frame or self._begins():
+            await route.continue_()
         else:  # there the browser stays (RFC 9110, section 15.3.5); an abort would put an error page in its place
+            if route.request.url.partition("#")[0] != self._url and route.request.method == "GET":
+                self.leads_to = route.request.url
             await route.fulfill(status=204)
 
-    def _admits(self, asked: Asked) -> bool:
-        """Whether the page may ask for this: it may not go elsewhere, nor begin again."""
-        assert self.page is not None
-        if not asked.is_navigation_request() or asked.frame != self.page.main_frame:
-            return True
-        if not self._has_begun:
-            self._has_begun = True
-            return True
-        if asked.url.partition("#")[0] != self._url and asked.method == "GET":
-            self.leads_to = asked.url
-        return False
+    def _begins(self) -> bool:
+        """Whether the page is asked for now: it may not go elsewhere, nor begin again."""
+        begins, self._has_begun = not self._has_begun, True
+        return begins
 
 
 async def _close(page: Page) -> None:
@@ -150,20 +149,19 @@ async def _close(page: Page) -> None:
 class Browser:
     """See the module. Calls may overlap."""
 
-    def __init__(self, crawler: Crawler, options: RenderOptions, launch: dict[str, Any], spki: str) -> None:
-        assert crawler.stats
-        self._crawler = crawler
-        self._stats: StatsCollector = crawler.stats
+    def __init__(self, stats: StatsCollector, options: RenderOptions, launch: dict[str, Any], spki: str) -> None:
+        self._stats = stats
         self._options = options
         self._launch = _launch(launch, spki)
-        self._handler: ScrapyPlaywrightDownloadHandler | None = None
+        self._playwright: Playwright | None = None
+        self._browser: PlaywrightBrowser | None = None
         self._starting = asyncio.Lock()
         self._failures = 0
         """In a row, of the browser that there is."""
         self._failed = 0
         """Pages that have failed, in all."""
-        self._names = (f"page-{number}" for number in count())
-        self._visits: dict[Page, _Visit] = {}
+        self._visits = 0
+        """Pages that are shown."""
         self._guard: asyncio.Task[None] | None = None
         self._processes: dict[int, str] = {}
         """The browser's, as it last told them: their ids, and of what kind each is."""
@@ -173,12 +171,12 @@ class Browser:
         async with self._starting:
             if self._browser is not None and self._browser.is_connected() and self._failures < _FAILURES:
                 return
-            if self._handler is not None:
+            if self._browser is not None:
                 logger.warning("The browser has ended, or fails: it is started again")
                 self._stats.inc_value("rendering/restarts")
                 await self._end_browser()
             try:
-                self._handler = await self._new_handler()
+                await self._start()
             except Exception as error:
                 await self._end_browser()
                 raise NoBrowser(_in_a_line(error)) from error
@@ -188,15 +186,15 @@ class Browser:
 
         To be called after `begin`. Raises `Crashed` and `Lost`. Whoever cancels it has the page closed.
         """
-        handler, failed = self._handler, self._failed
-        if handler is None:
+        browser, failed = self._browser, self._failed
+        if browser is None:
             raise Lost("The browser has ended")
         try:
-            rendered = await self._visited(handler, request, proxy, silence)
+            rendered = await self._visited(browser, request, proxy, silence)
         except Exception as error:
             self._failures += 1
             self._failed += 1
-            is_there = await self._is_there(handler)  # it has told of all that died before
+            is_there = await self._is_there(browser)  # it has told of all that died before
             failure = Crashed if is_there and self._failed == failed + 1 else Lost
             raise failure(_in_a_line(error)) from error
         self._failures = 0
@@ -209,45 +207,25 @@ class Browser:
 
     # The browser
 
-    @property
-    def _browser(self) -> PlaywrightBrowser | None:
-        return getattr(self._handler, "browser", None)
+    async def _start(self) -> None:
+        from playwright.async_api import async_playwright  # noqa: PLC0415 - an extra
 
-    async def _new_handler(self) -> ScrapyPlaywrightDownloadHandler:
-        from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler  # noqa: PLC0415 - an extra
-
-        handler = ScrapyPlaywrightDownloadHandler(self._crawler)
-        handler.config = replace(
-            handler.config,
-            launch_options=self._launch,
-            target_closed_max_retries=0,  # a page is tried again as any other
-            restart_disconnected_browser=False,
-        )
-        handler.process_request_headers = None  # they are the proxy's business
-        handler.abort_request = self._is_to_be_aborted
-        handler.browser_provider = handler.browser_provider_cls(handler.config)
         self._failures = 0
-        try:
-            await handler.browser_provider.start()
-            _let_go(handler.browser_provider.playwright_context_manager)
-            handler.browser = await handler.browser_provider.launch_browser()
-        except BaseException:
-            with contextlib.suppress(Exception):
-                await handler.close()
-            raise
-        return handler
+        manager = async_playwright()
+        self._playwright = await manager.start()
+        _let_go(manager)
+        self._browser = await self._playwright.chromium.launch(**self._launch)
 
-    async def _is_there(self, handler: ScrapyPlaywrightDownloadHandler) -> bool:
-        """Whether the browser of `handler` still answers. One that does not is started again."""
-        browser = handler.browser
-        if self._handler is not handler or browser is None:
+    async def _is_there(self, browser: PlaywrightBrowser) -> bool:
+        """Whether `browser` still answers. One that does not is started again."""
+        if self._browser is not browser:
             return False
         try:
             async with asyncio.timeout(_CLOSING):
                 session = await browser.new_browser_cdp_session()
                 await session.detach()
         except Exception:  # noqa: BLE001 - of Playwright, whose driver may have ended, too
-            if self._handler is handler:
+            if self._browser is browser:
                 self._failures = _FAILURES
             return False
         return True
@@ -255,63 +233,40 @@ class Browser:
     async def _end_browser(self) -> None:
         if self._guard is not None:
             self._guard.cancel()
-        handler, self._handler = self._handler, None
+        browser, playwright = self._browser, self._playwright
+        self._browser = self._playwright = None
         self._processes = {}
-        if handler is not None:
-            with contextlib.suppress(Exception):  # what it drives may have ended
-                await asyncio.wait_for(handler.close(), _CLOSING)
+        with contextlib.suppress(Exception):  # it may have ended
+            if browser is not None:
+                await asyncio.wait_for(browser.close(), _CLOSING)
+        with contextlib.suppress(Exception):
+            if playwright is not None:
+                await asyncio.wait_for(playwright.stop(), _CLOSING)
 
     # A page
 
     async def _visited(
-        self, handler: ScrapyPlaywrightDownloadHandler, request: Request, proxy: str, silence: Callable[[], float]
+        self, browser: PlaywrightBrowser, request: Request, proxy: str, silence: Callable[[], float]
     ) -> Rendered:
-        from scrapy_playwright.page import PageMethod  # noqa: PLC0415 - an extra
-
         url = request.url.partition("#")[0]
-        visit = _Visit(next(self._names), url, self._made, silence)
-        meta = {
-            "playwright": True,
-            "playwright_include_page": True,
-            "playwright_context": visit.name,
-            "playwright_context_kwargs": _context(request, proxy),
-            "playwright_page_init_callback": visit.begin,
-            "playwright_page_goto_kwargs": {"wait_until": "commit", "timeout": 1000 * self._options.seconds},
-            "playwright_page_methods": [PageMethod(self._look, visit)],
-        }
-        try:
-            await handler.download_request(Request(url, meta=meta))
-        except _Seen as seen:
-            return seen.rendered
-        finally:
-            await asyncio.shield(self._end(handler, visit))
-        raise Crashed("Nothing came")
-
-    def _made(self, page: Page, visit: _Visit) -> None:
-        self._visits[page] = visit
+        context = await browser.new_context(**_context(request, proxy))
+        self._visits += 1
         if self._guard is None or self._guard.done():
-            self._guard = asyncio.ensure_future(self._watch_memory())
-
-    async def _end(self, handler: ScrapyPlaywrightDownloadHandler, visit: _Visit) -> None:
-        """Close the page with its context, and so with its popups."""
-        if visit.page is not None:
-            self._visits.pop(visit.page, None)
-        wrapper = handler.context_wrappers.get(visit.name)
-        if wrapper is not None:
-            with contextlib.suppress(Exception):  # it may have gone with the browser
-                await asyncio.wait_for(wrapper.context.close(), _CLOSING)
-
-    def _is_to_be_aborted(self, asked: Asked) -> bool:
+            self._guard = asyncio.ensure_future(self._watch_memory(browser))
         try:
-            visit = self._visits.get(asked.frame.page)
-        except Exception:  # noqa: BLE001 - Playwright's own: a popup that has no frame yet
-            return True
-        return visit is None
+            page = await context.new_page()
+            visit = _Visit(url, page, silence)
+            await visit.begin()
+            await page.goto(url, wait_until="commit", timeout=1000 * self._options.seconds)
+            return await self._look(visit)
+        finally:
+            self._visits -= 1
+            await asyncio.shield(_end(context))
 
-    async def _look(self, page: Page, visit: _Visit) -> None:
-        """Raises `_Seen`: what scrapy-playwright would do now, wait for what may never come, is not wanted."""
+    async def _look(self, visit: _Visit) -> Rendered:
         from playwright.async_api import TimeoutError as Late  # noqa: PLC0415 - an extra
 
+        page = visit.page
         with contextlib.suppress(Late):  # an image that never comes is no reason to have no page
             await page.wait_for_load_state("load", timeout=1000 * self._options.wait)
         until = monotonic() + self._options.wait
@@ -319,7 +274,7 @@ class Browser:
             await asyncio.sleep(_LOOK)
         content = await _content(page, until)
         picture = await self._picture(page) if self._options.screenshots else None
-        raise _Seen(Rendered(content, visit.leads_to, picture))
+        return Rendered(content, visit.leads_to, picture)
 
     async def _picture(self, page: Page) -> bytes | None:
         session = await page.context.new_cdp_session(page)
@@ -337,11 +292,8 @@ class Browser:
         """Bytes that the browser's processes have."""
         return sum(_memory(pid, shared=kind == "browser") for pid, kind in self._processes.items())
 
-    async def _watch_memory(self) -> None:
+    async def _watch_memory(self, browser: PlaywrightBrowser) -> None:
         """End processes of pages that have come to be too large: a page in one of them has crashed then."""
-        browser = self._browser
-        if browser is None:
-            return
         with contextlib.suppress(Exception):  # the browser has ended
             session = await browser.new_browser_cdp_session()
             while self._visits and browser.is_connected():
@@ -356,6 +308,12 @@ class Browser:
                 await asyncio.sleep(_MEMORY_LOOK)
             self._guard = None  # before anything is waited for: a page that begins meanwhile has another one
             await session.detach()
+
+
+async def _end(context: BrowserContext) -> None:
+    """Close a page's context, with the page and its popups."""
+    with contextlib.suppress(Exception):  # it may have gone with the browser
+        await asyncio.wait_for(context.close(), _CLOSING)
 
 
 def _let_go(manager: object) -> None:

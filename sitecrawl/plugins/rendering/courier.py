@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -21,7 +22,6 @@ from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
-from sitecrawl.plugins.rendering.kept import Kept
 from sitecrawl.plugins.rendering.options import RenderOptions
 from sitecrawl.plugins.rendering.proxy import Answer, Asked
 
@@ -63,10 +63,60 @@ _REFUSED: Final = Answer(403)
 _NOTHING: Final = Answer(502)
 
 
+MAX_SIZE: Final = 32 << 20
+"""Bytes of all bodies."""
+_MAX_BODY: Final = 4 << 20
+_TYPES: Final = (
+    "application/ecmascript",
+    "application/font-",
+    "application/javascript",
+    "application/vnd.ms-fontobject",
+    "application/wasm",
+    "application/x-javascript",
+    "font/",
+    "image/",
+    "text/css",
+    "text/javascript",
+)
+_OWN_FOR_EACH: Final = (b"*", b"cookie", b"origin")
+"""Values of Vary with which an answer is for one page, or one site."""
+
+
 class Downloads(Protocol):
     """A download handler."""
 
     async def download_request(self, request: Request) -> Response: ...
+
+
+class Kept:
+    """What pages share: scripts, style sheets, fonts and images that are stored already, for the pages that come
+    next. The longest unused go.
+
+    A browser has a cache for that; ours begins every page with none, so that no page knows of another. What is kept
+    here is asked for once in a run, as an archive wants it, and not for each page. It comes in when it has been
+    stored: then it may be left out of what later pages bring. Not kept is what its sender wants kept by nobody, and
+    what differs from page to page.
+    """
+
+    def __init__(self, max_size: int = MAX_SIZE) -> None:
+        self._max_size = max_size
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._size = 0
+
+    def get(self, url: str) -> Answer | None:
+        found = self._answers.get(url)
+        if found is not None:
+            self._answers.move_to_end(url)
+        return found
+
+    def add(self, exchange: Exchange) -> None:
+        """What has been stored."""
+        if exchange.url in self._answers or not _is_shared(exchange):
+            return
+        self._answers[exchange.url] = Answer(exchange.status, exchange.headers, exchange.body)
+        self._size += len(exchange.body)
+        while self._size > self._max_size:
+            self._size -= len(self._answers.popitem(last=False)[1].body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +244,18 @@ def _scrapys(headers: Headers) -> dict[bytes, list[bytes]]:
 def _origin(url: str) -> str:
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}"
+
+
+def _is_shared(exchange: Exchange) -> bool:
+    if exchange.method != "GET" or exchange.status != 200 or len(exchange.body) > _MAX_BODY:
+        return False
+    types = _values(exchange, b"content-type")
+    if not types or not types[0].decode("latin-1").startswith(_TYPES):
+        return False
+    if any(b"no-store" in value for value in _values(exchange, b"cache-control")):
+        return False
+    return not any(name in value for value in _values(exchange, b"vary") for name in _OWN_FOR_EACH)
+
+
+def _values(exchange: Exchange, name: bytes) -> list[bytes]:
+    return [value.strip().lower() for key, value in exchange.headers if key.lower() == name]

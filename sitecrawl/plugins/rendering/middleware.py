@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -22,14 +22,12 @@ from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
 from sitecrawl.plugins.rendering import RENDER, SCREENSHOTS
+from sitecrawl.plugins.rendering.browser import Crashed, Lost, NoBrowser, NotRendered
 from sitecrawl.plugins.rendering.options import AUTO, OFF, RenderOptions
-from sitecrawl.plugins.rendering.outcome import CONTENT_TYPE, Crashed, Lost, NoBrowser, NotRendered, Outcome
+from sitecrawl.plugins.rendering.renderer import CONTENT_TYPE, Outcome, Renderer
 from sitecrawl.plugins.rendering.sections import Sections, has_gained
 from sitecrawl.plugins.rendering.unrendered import Unrendered
 from sitecrawl.sheets.login import LOGOUT
-
-if TYPE_CHECKING:
-    from sitecrawl.plugins.rendering.renderer import Renderer
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +54,10 @@ class RenderingMiddleware:
             if SCREENSHOTS.read(crawler.settings):
                 raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
-        from sitecrawl.plugins.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want
-
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         options = RenderOptions.from_settings(crawler.settings)
-        self._renderer: Renderer = Renderer(crawler, options, self._allows)
+        self._renderer = Renderer(crawler, options, self._allows)
         self._sections = Sections(self._runtime.database) if options.mode == AUTO else None
         if self._sections is not None:
             self._runtime.checkpoints.add(self._sections)

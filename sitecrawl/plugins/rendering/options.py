@@ -65,8 +65,8 @@ def launch_options(settings: BaseSettings) -> dict[str, Any]:
 
     Raises `OptionError` where what is needed is missing.
     """
-    if find_spec("scrapy_playwright") is None:
-        raise OptionError(f"To render pages takes scrapy-playwright: {how_to_install('render')}")
+    if find_spec("playwright") is None:
+        raise OptionError(f"To render pages takes Playwright: {how_to_install('render')}")
     given: dict[str, Any] = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS")
     path = given.get("executable_path") or next((found for name in _BROWSERS if (found := shutil.which(name))), None)
     if path is None or shutil.which(path) is None:

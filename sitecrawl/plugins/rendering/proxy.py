@@ -2,7 +2,9 @@
 
 Why a proxy, and no interception in the browser: all that a page does comes here, whoever in the browser asks
 (workers, frames, redirects, preloads), and the browser itself looks up no name and connects to nothing. Each page has
-its own, so what comes is this page's. TLS ends here, too: the browser believes the proxy's key (`certificate`).
+its own, so what comes is this page's. TLS ends here, too, under a key by which the proxy is any host to the browser:
+it is made anew for each run, and the browser is told to believe this one and no other. What hosts show themselves is
+the HTTP client's business.
 
 Requests are HTTP/1.1, one after the other on a connection. WebSockets are refused: what they say is not stored.
 """
@@ -10,14 +12,25 @@ Requests are HTTP/1.1, one after the other on a connection. WebSockets are refus
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import ssl
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from http.client import responses
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final, NamedTuple
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
 from sitecrawl.page.items import Headers
 
+_LIFETIME: Final = timedelta(days=365)
 MAX_HEAD: Final = 256 << 10
 """Bytes of a request's line and headers."""
 MAX_BODY: Final = 1 << 20
@@ -150,3 +163,39 @@ def _message(answer: Answer, *, has_body: bool) -> bytes:
         lines.append(b"Content-Length: %d" % len(answer.body))
     message = b"\r\n".join(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines) + b"\r\n\r\n"
     return message + answer.body if has_body and answer.status not in _NO_BODY else message
+
+
+class Identity(NamedTuple):
+    """What the proxy shows, and how the browser knows it."""
+
+    tls: ssl.SSLContext
+    spki: str
+    """The SHA-256 of the public key, in base64."""
+
+
+def new_identity() -> Identity:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sitecrawl")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + _LIFETIME)
+        .sign(key, hashes.SHA256())
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return Identity(_context(key, certificate), base64.b64encode(hashlib.sha256(public).digest()).decode())
+
+
+def _context(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> ssl.SSLContext:
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with TemporaryDirectory(prefix="sitecrawl-") as folder:  # `ssl` reads files alone
+        path = Path(folder, "proxy.pem")
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + secret)
+        tls.load_cert_chain(path)
+    return tls

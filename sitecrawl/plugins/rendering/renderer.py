@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -23,16 +24,29 @@ from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
-from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser
-from sitecrawl.plugins.rendering.certificate import new_identity
-from sitecrawl.plugins.rendering.courier import Courier, Network
-from sitecrawl.plugins.rendering.kept import Kept
+from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser, Lost, NotRendered
+from sitecrawl.plugins.rendering.courier import Courier, Kept, Network
 from sitecrawl.plugins.rendering.options import RenderOptions, launch_options
-from sitecrawl.plugins.rendering.outcome import CONTENT_TYPE, Lost, NotRendered, Outcome
-from sitecrawl.plugins.rendering.proxy import Answer, Proxy
+from sitecrawl.plugins.rendering.proxy import Answer, Proxy, new_identity
 
+CONTENT_TYPE: Final = b"text/html; charset=utf-8"
+"""Of a DOM."""
 _LOST_ALONE: Final = 5
 """Times that a page is rendered again, alone, under which the browser ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A page that was rendered."""
+
+    body: bytes
+    """The DOM, as HTML in UTF-8."""
+    parts: tuple[Exchange, ...]
+    """What is to be stored with the page: the DOM, the picture, and all that was asked for."""
+    urls: frozenset[str]
+    """All that the page was given."""
+    leads_to: str | None
+    """Where a script wanted to go instead."""
 
 
 class Renderer:
@@ -46,7 +60,7 @@ class Renderer:
         self._stats = crawler.stats
         self._options = options
         self._identity = new_identity()
-        self._browser = Browser(crawler, options, launch_options(crawler.settings), self._identity.spki)
+        self._browser = Browser(crawler.stats, options, launch_options(crawler.settings), self._identity.spki)
         self._handler = DownloadHandler(crawler)
         self._access = Runtime.of(crawler).access
         self.kept = Kept()

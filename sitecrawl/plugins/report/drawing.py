@@ -117,18 +117,3 @@ def time_marks(begin: float, end: float) -> list[tuple[float, str]]:
     return [
         (float(at), datetime.fromtimestamp(at, UTC).strftime(form)) for at in range(first, math.floor(end) + 1, step)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    label: str
-    count: int
-    share: float
-    """Of the longest, from 0 to 1."""
-    note: str = ""
-
-
-def bars(rows: Sequence[tuple[str, int, str]]) -> list[Bar]:
-    """Label, count and note of each row as a bar."""
-    longest = max((count for _, count, _ in rows), default=0) or 1
-    return [Bar(label, count, round(count / longest, 4), note) for label, count, note in rows]

@@ -26,13 +26,10 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.plugins.report import graph
 from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.plugins.report.web import Web, read_web
-from sitecrawl.plugins.report.web_figures import as_json
 from sitecrawl.plugins.why.linkers import Linkers, find_linkers
 from sitecrawl.recrawl.rounds import Round, read_rounds
-from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.sheets.change import Change, changes_of
 
 HOSTS: Final = 50
@@ -45,10 +42,6 @@ PICTURES: Final = 12
 SEARCHED: Final = 5000
 """HTML pages whose links are read to find who links to dead ones, by default."""
 
-_SLOW = """
-SELECT host, count(*), avg(seconds), max(seconds) FROM pages WHERE kind NOT IN ('robots', 'rendered', 'view')
-GROUP BY host HAVING count(*) > 2 ORDER BY avg(seconds) DESC, host LIMIT 25
-"""
 _REPEATED = """
 SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
 (SELECT revisit_of, count(*) AS n, min(url) AS example FROM pages
@@ -70,7 +63,6 @@ coalesce(sum(revisit_of > 0 AND kind = 'page' AND NOT EXISTS
 (SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)), 0) FROM pages
 """
 _PICTURES = "SELECT id FROM pages WHERE kind = ? ORDER BY id DESC LIMIT ?"
-_OF_SLOW: Final = (is_text, is_number, is_number, is_number)
 _OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
 _OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
 
@@ -94,7 +86,6 @@ class Stored:
     last: float | None = None
     copies: int = 0
     """Pages whose body was stored before."""
-    slow: tuple[tuple[Any, ...], ...] = ()
     repeated: tuple[tuple[Any, ...], ...] = ()
     facts: tuple[str, ...] = ()
     """What is so of nearly all pages of a host."""
@@ -114,7 +105,6 @@ class ReportData:
     """What the last run was told otherwise than the one before it, in words."""
     urls: UrlTotals
     history: History | None
-    seen: SeenFigures
     content: ContentFigures
     refused: list[tuple[str, str, str]]
     """Hosts that said no most often: name, in which ways, and what can be done."""
@@ -125,7 +115,6 @@ class ReportData:
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
-    graph: graph.Graph
     changes: list[Change]
     """What was changed by hand while it ran, the newest first."""
     held: list[HeldSet]
@@ -161,7 +150,6 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             since=reader.since(),
             urls=urls,
             history=reader.history(),
-            seen=reader.seen(),
             content=reader.content(),
             refused=list(islice(_refused(refusals), HOSTS)),
             refused_count=len(refusals),
@@ -169,7 +157,6 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             outcomes=reader.outcomes(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
-            graph=_graph(reader, largest, urls),
             changes=changes_of(reader.database)[: -CHANGES - 1 : -1],
             held=list(islice(reader.held(), DEMOTED)),
             held_count=held_count,
@@ -193,30 +180,13 @@ def gather_web(directory: Path) -> dict[str, Any]:
     with PageReader(directory) as reader:
         web = read_web(reader)
     about = {"directory": directory.name, "spider": manifest.spider, "begun": manifest.created, "made": time.time()}
-    return as_json(web, {**about, "version": __version__})
+    return web.as_json({**about, "version": __version__})
 
 
 def _refused(refusals: RefusalTotals) -> Iterator[tuple[str, str, str]]:
     for host in dict.fromkeys(row.host for row in refusals.rows()):
         rows = refusals.of(host)
         yield host, summed_up(rows), ADVICE.get(rows[0].kind, "")
-
-
-def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> graph.Graph:
-    places = [
-        graph.Place(
-            host.key,
-            host.name,
-            host.known,
-            host.trap.demoted,
-            f"{host.name}: {host.known:,} URLs known, {host.fetched:,} fetched, "
-            f"importance {urls.hosts[host.key]:.2%}",
-        )
-        for host in largest[: graph.MAX_NODES]
-    ]
-    keys = {place.key for place in places}
-    links = {(s, t): pages for s, t, pages in reader.links() if s in keys and t in keys}
-    return graph.draw(places, links, max(0, len(largest) - len(places)))
 
 
 def _facts(reader: PageReader) -> Iterator[str]:
@@ -244,7 +214,6 @@ def _read_pages(
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(
             captures, size, first, last, copies,
-            tuple(reader.rows(_SLOW, checks=_OF_SLOW)),
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
             tuple(islice(_facts(reader), ROWS)),
             tuple(_pictures(reader)),

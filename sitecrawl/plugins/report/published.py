@@ -65,7 +65,7 @@ FIGURES: Final[Mapping[str, tuple[Published, ...]]] = {
     "same_site": (Published(0.804, "cyveillance"),),
     "size_mean": (Published(10_060, "cyveillance"), Published(22_300, "irlbot")),
 }  # fmt: skip
-"""By the names of `sitecrawl.plugins.report.web_figures.FIGURES`."""
+"""By the names of `sitecrawl.plugins.report.web.LABELS`."""
 
 
 def _of(source: str, percents: Mapping[str, float]) -> dict[str, tuple[Published, ...]]:
@@ -105,3 +105,8 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[Published, ...]]]] = {
     "languages": LANGUAGES,
 }
 """Shares, by the name of what is counted, and what it is."""
+
+
+def of_group(name: str, what: str | int | None) -> tuple[Published, ...]:
+    """What there is beside `what` of the groups of that name."""
+    return GROUPS.get(name, {}).get(str(what), ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,13 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
-from sitecrawl.plugins.report import drawing, graph
-from sitecrawl.plugins.report.drawing import Bar, Chart, bars, chart, speeds
+from sitecrawl.plugins.report import drawing, published
+from sitecrawl.plugins.report.drawing import Chart, chart, speeds
 from sitecrawl.plugins.report.gather import ReportData
 from sitecrawl.plugins.report.published import SOURCES, Published
-from sitecrawl.plugins.report.url_totals import UrlTotals, share_of_top
-from sitecrawl.plugins.report.web import QUANTILES, Groups, Web
-from sitecrawl.plugins.report.web_figures import FIGURES, GROUPS, SPREADS, Form, published_of
+from sitecrawl.plugins.report.url_totals import UrlTotals
+from sitecrawl.plugins.report.web import LABELS, QUANTILES, SPREADS, Form, Groups, Web
 from sitecrawl.sheets.change import in_words
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
@@ -29,8 +27,8 @@ _FOLDED: Final = 10
 """Rows of a table that are shown before somebody asks for all: the style sheet hides those behind them."""
 _NAMED: Final = 3
 """Pages that link to a dead one and are named at once."""
-_LEAST_CLASS: Final = 20
-"""Octaves of importance that have a bar of their own: less than one in a million is one."""
+_DEPTHS: Final = 20
+"""Depths that have a bar, the least."""
 
 
 def render(report: ReportData) -> str:
@@ -53,16 +51,13 @@ def render(report: ReportData) -> str:
         name_of=name_of,
         in_words=in_words,
         charts=charts(report.history),
-        importance=importance_bars(report.urls),
-        top_shares=[(share, share_of_top(report.urls, share)) for share in (0.01, 0.1, 0.5)],
-        statuses=status_bars(report.urls),
-        depths=depth_bars(report.urls, report.web),
+        statuses=status_rows(report.urls),
+        depths=[(depth, number, "") for depth, number in sorted(report.urls.depths.items())[:_DEPTHS]],
         figures=figure_rows(report.web),
         quantiles=[percent(share) for share in QUANTILES],
         spreads=spread_rows(report.web),
-        groups={name: group_rows(name, read(report.web)) for name, read in GROUPS.items() if name != "depths"},
+        groups={name: group_rows(name, groups) for name, groups in report.web.groups.items()},
         sources=SOURCES.values(),
-        graph_size=(graph.WIDTH, graph.HEIGHT),
         chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
     )
 
@@ -103,52 +98,27 @@ def charts(history: History | None) -> list[Chart]:
     return [one for one in found if one is not None]
 
 
-def importance_bars(urls: UrlTotals) -> list[Bar]:
-    """URLs by their importance, in classes of an octave."""
-    used = [n for n, count in enumerate(urls.octaves) if count]
-    if not used:
-        return []
-    last = min(max(used), _LEAST_CLASS)
-    rows = [
-        (f"{percent(2.0 ** -(n + 1))} to {percent(2.0**-n)}", urls.octaves[n], f"{percent(urls.weights[n])} of all")
-        for n in range(min(used), last)
-    ]
-    rest, weight = sum(urls.octaves[last:]), sum(urls.weights[last:])
-    rows.append((f"less than {percent(2.0**-last)}", rest, f"{percent(weight)} of all"))
-    if urls.unlinked:
-        rows.append(("none came along links", urls.unlinked, ""))
-    return bars(rows)
-
-
-def status_bars(urls: UrlTotals) -> list[Bar]:
+def status_rows(urls: UrlTotals) -> list[tuple[str, int, str]]:
     """URLs by their last status, and those without one."""
     rows = [(str(status), count, "") for status, count in urls.statuses.most_common(25)]
-    rows += [(state, urls.states[state], note) for state, note in _WITHOUT_STATUS if urls.states[state]]
-    return bars(rows)
-
-
-def depth_bars(urls: UrlTotals, web: Web) -> list[Bar]:
-    """URLs by their depth, with the pages that came of them."""
-    pages = {group.name: f"{group.number:,}" for group in web.depths.named}
-    first = sorted(urls.depths.items())[:_LEAST_CLASS]
-    return bars([(str(depth), count, pages.get(depth, "")) for depth, count in first])
+    return rows + [(state, urls.states[state], note) for state, note in _WITHOUT_STATUS if urls.states[state]]
 
 
 def figure_rows(web: Web) -> list[tuple[str, str, str]]:
     """What a crawl tells of the web: label, value, and what others have published."""
+    found = {name: value for name, value in web.figures.items() if value is not None}
     return [
-        (figure.label, _said(value, figure.form), _beside(published_of(name), figure.form))
-        for name, figure in FIGURES.items()
-        if (value := figure.read(web)) is not None
+        (LABELS[name][0], _said(value, form := LABELS[name][1]), _beside(published.FIGURES.get(name, ()), form))
+        for name, value in found.items()
     ]
 
 
 def spread_rows(web: Web) -> list[tuple[str, list[str]]]:
     """How numbers are spread over pages: label, and the values of `QUANTILES` with the greatest behind them."""
     return [
-        (one.label, [_said(value, one.form) for value in (*spread.quantiles.values(), spread.greatest)])
-        for one in SPREADS.values()
-        if (spread := one.read(web)).pages
+        (SPREADS[name][0], [_said(value, SPREADS[name][1]) for value in (*one.quantiles.values(), one.greatest)])
+        for name, one in web.spreads.items()
+        if one.pages
     ]
 
 
@@ -159,14 +129,14 @@ def group_rows(name: str, groups: Groups) -> list[tuple[str, int, str, str]]:
             str(group.name or _NAMELESS),
             group.number,
             percent(groups.share(group.number)),
-            _beside(published_of(name, group.name), "share"),
+            _beside(published.of_group(name, group.name), "share"),
         )
         for group in groups.named
     ]
     return [*rows, ("other", groups.other, percent(groups.share(groups.other)), "")] if groups.other else rows
 
 
-def _beside(found: Iterable[Published], form: Form) -> str:
+def _beside(found: tuple[Published, ...], form: Form) -> str:
     return ", ".join(f"{_said(one.value, form)} ({SOURCES[one.source].name})" for one in found)
 
 

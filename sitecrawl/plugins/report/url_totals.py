@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,8 +11,6 @@ from typing import Final, NamedTuple, TypeVar
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 
-OCTAVES: Final = 40
-"""Classes of importance, each half of the one before; the last is for all that is less."""
 TOP_PAGES: Final = 25
 DEAD_LINKS: Final = 100
 
@@ -41,12 +38,6 @@ class UrlTotals:
     statuses: Counter[int] = field(default_factory=Counter)
     """Last status of the URLs that have one."""
     depths: Counter[int] = field(default_factory=Counter)
-    octaves: list[int] = field(default_factory=lambda: [0] * OCTAVES)
-    """URLs by importance: those above a half, above a quarter, and so on."""
-    weights: list[float] = field(default_factory=lambda: [0.0] * OCTAVES)
-    """Their importance together."""
-    unlinked: int = 0
-    """URLs to which no credit has come along links."""
     hosts: defaultdict[bytes, float] = field(default_factory=lambda: defaultdict(float))
     """The importance of their URLs together, by the host's key."""
     top: list[KnownUrl] = field(default_factory=list)
@@ -79,12 +70,6 @@ def _count(found: UrlTotals, record: UrlRecord, importance: float) -> None:
     if record.status:
         found.statuses[record.status] += 1
     found.hosts[record.host] += importance
-    if importance > 0:
-        octave = min(OCTAVES - 1, max(0, math.floor(-math.log2(importance))))
-        found.octaves[octave] += 1
-        found.weights[octave] += importance
-    else:
-        found.unlinked += 1
 
 
 def _is_dead(record: UrlRecord) -> bool:
@@ -99,17 +84,6 @@ def _keep(heap: list[Kept], limit: int, item: Kept) -> None:
         heapq.heappush(heap, item)
     elif item > heap[0]:
         heapq.heapreplace(heap, item)
-
-
-def share_of_top(found: UrlTotals, share: float) -> float:
-    """Which part of all importance the most important `share` of the URLs have, to the class exactly."""
-    wanted = share * sum(found.states.values())
-    urls, weight = 0.0, 0.0
-    for count, sum_of in zip(found.octaves, found.weights, strict=True):
-        if urls + count >= wanted:
-            return weight + (sum_of * (wanted - urls) / count if count else 0.0)
-        urls, weight = urls + count, weight + sum_of
-    return weight
 
 
 def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, list[str]]:

@@ -1,19 +1,23 @@
-"""What a crawl tells of the web: links, statuses, media types, languages, sizes, all off the page index.
+"""What a crawl tells of the web, by SQL over its page index: links a page, sizes, statuses, types, languages, depths;
+as figures with a name, for the report's tables and as one JSON object (docs/the-web.md).
 
-Every download that is stored counts, also a second one of the same page. Nothing is estimated: SQLite sorts and
-counts, on disk where memory does not suffice, so a quantile is that of all pages. Of what servers can invent, types
-and statuses, the most frequent are named.
+A page counts once a download, whichever run or worker it came by; what is not in the index is not counted. Nothing is
+estimated: SQLite sorts and counts, on disk where memory does not suffice, so a quantile is that of all pages. Of what
+servers can invent, types and statuses, the most frequent are named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sitecrawl.pagestore.columns import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.plugins.report import published
+from sitecrawl.plugins.report.published import Published
 
+FORMAT: Final = "sitecrawl-web-1"
 NAMED: Final = 25
 """Statuses, types, languages and depths that have a row of their own."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -38,6 +42,27 @@ SELECT coalesce(sum(hrefs), 0), coalesce(sum(links), 0), coalesce(sum(host_links
 coalesce(sum(worker_links), 0), coalesce(sum(links) FILTER (WHERE worker_links IS NOT NULL), 0)
 FROM pages WHERE {_HTML}
 """  # noqa: S608 - only names
+
+Form = Literal["number", "share", "size"]
+LABELS: Final[Mapping[str, tuple[str, Form]]] = {
+    "hrefs_mean": ("Links a page, as they stand: mean", "number"),
+    "hrefs_median": ("Links a page, as they stand: median", "number"),
+    "links_mean": ("URLs that a page links to: mean", "number"),
+    "links_median": ("URLs that a page links to: median", "number"),
+    "twice": ("Links to what the page links to already", "share"),
+    "same_host": ("Links within the host", "share"),
+    "same_site": ("Links within the site", "share"),
+    "same_worker": ("Links within the worker", "share"),
+    "size_mean": ("Size of a page: mean", "size"),
+    "size_median": ("Size of a page: median", "size"),
+}
+"""What each of `Web.figures` is called, and what it is."""
+SPREADS: Final[Mapping[str, tuple[str, Form]]] = {
+    "hrefs": ("Links a page, as they stand", "number"),
+    "links": ("URLs that a page links to", "number"),
+    "size": ("Size of a page", "size"),
+}
+"""The same of `Web.spreads`."""
 
 
 class Group(NamedTuple):
@@ -86,19 +111,6 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """The share of links that stay near, over all pages of HTML; None without any."""
-
-    twice: float | None = None
-    """Links to what the same page links to already, of all that stand there."""
-    host: float | None = None
-    """Of the URLs that pages link to, once a page: those on the page's own host."""
-    site: float | None = None
-    worker: float | None = None
-    """On sites of the worker that had the page; None where one process had all."""
-
-
-@dataclass(frozen=True, slots=True)
 class Web:
     """See the module. A robots.txt or a requisite is no response here; a page has a status 2xx."""
 
@@ -115,7 +127,69 @@ class Web:
     """Links on a page of HTML, as they stand there."""
     links: Spread = Spread()
     """URLs that a page of HTML links to."""
-    near: Near = Near()
+    near: Mapping[str, float | None] = field(default_factory=dict)
+    """Shares, over all pages of HTML: `twice`, of links, those to what the same page links to already; `same_host`,
+    `same_site` and `same_worker`, of the URLs that pages link to, once a page, those on the page's host, its site,
+    and the sites of the worker that had it (None where one process had all).
+    """
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """By the names of `LABELS`; None where the crawl has nothing of the kind."""
+        spreads = {
+            f"{name}_{which}": value
+            for name, one in self.spreads.items()
+            for which, value in (("mean", one.mean), ("median", one.median))
+        }
+        found: dict[str, float | None] = {**spreads, **self.near}
+        return {name: found.get(name) for name in LABELS}
+
+    @property
+    def spreads(self) -> dict[str, Spread]:
+        return {"hrefs": self.hrefs, "links": self.links, "size": self.sizes}
+
+    @property
+    def groups(self) -> dict[str, Groups]:
+        return {name: getattr(self, name) for name in ("statuses", "types", "languages", "depths")}
+
+    def as_json(self, about: Mapping[str, Any]) -> dict[str, Any]:
+        """One object, documented in docs/the-web.md; `about` says of which crawl."""
+        return {
+            "format": FORMAT,
+            "crawl": dict(about),
+            "responses": self.statuses.total,
+            "pages": self.types.total,
+            "html_pages": self.hrefs.pages,
+            "figures": {
+                name: {"label": LABELS[name][0], "value": value, "published": _told(published.FIGURES.get(name, ()))}
+                for name, value in self.figures.items()
+            },
+            "quantiles": {
+                name: {**{str(share): value for share, value in one.quantiles.items()}, "greatest": one.greatest}
+                for name, one in self.spreads.items()
+            },
+            **{name: _rows(name, groups) for name, groups in self.groups.items()},
+            "sources": {name: source._asdict() for name, source in published.SOURCES.items()},
+        }
+
+
+def _rows(name: str, groups: Groups) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "name": group.name,
+            "count": group.number,
+            "share": groups.share(group.number),
+            "bytes": group.size,
+            "published": _told(published.of_group(name, group.name)),
+        }
+        for group in groups.named
+    ]
+    rest = {"name": "other", "count": groups.other, "share": groups.share(groups.other), "published": []}
+    return [*rows, rest] if groups.other else rows
+
+
+def _told(found: tuple[Published, ...]) -> list[dict[str, Any]]:
+    return [one._asdict() for one in found]
 
 
 def read_web(reader: PageReader) -> Web:
@@ -146,11 +220,13 @@ def _spread(reader: PageReader, column: str, which: str) -> Spread:
     return Spread(pages, total, greatest, dict(zip(QUANTILES, values, strict=True))) if pages else Spread()
 
 
-def _near(reader: PageReader) -> Near:
+def _near(reader: PageReader) -> dict[str, float | None]:
     ((hrefs, links, host, site, worker, of_workers),) = reader.rows(_NEAR, checks=[is_number] * 6)
-    return Near(
-        twice=1 - links / hrefs if hrefs else None,
-        host=host / links if links else None,
-        site=site / links if links else None,
-        worker=worker / of_workers if of_workers else None,
-    )
+    if not hrefs or not links:
+        return {}
+    return {
+        "twice": 1 - links / hrefs,
+        "same_host": host / links,
+        "same_site": site / links,
+        "same_worker": worker / of_workers if of_workers else None,
+    }

@@ -7,6 +7,7 @@ so that they have the same names there as in `/metrics`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
@@ -32,33 +33,24 @@ def observe(meter: Meter, source: Source, spider: str) -> None:
     for metric in source():
         name, unit = name_and_unit(metric.name)
         create = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
-        create(name, [_callback(metric.name, source, spider)], unit, metric.about)
+        create(name, [partial(_read, metric.name, source, spider)], unit, metric.about)
 
 
-def _callback(name: str, source: Source, spider: str) -> Callable[[CallbackOptions], Iterator[Observation]]:
-    def read(_options: CallbackOptions) -> Iterator[Observation]:
-        for metric in source():
-            if metric.name != name:
-                continue
-            if not isinstance(metric.values, tuple):
-                yield Observation(metric.values, {"spider": spider})
-                continue
-            label, numbers = metric.values
-            for of, number in numbers.items():
-                yield Observation(number, {"spider": spider, label: str(of)})
-
-    return read
+def _read(name: str, source: Source, spider: str, _: CallbackOptions) -> Iterator[Observation]:
+    values = next((metric.values for metric in source() if metric.name == name), ("", {}))
+    label, numbers = values if isinstance(values, tuple) else ("", {"": values})
+    for of, number in numbers.items():
+        yield Observation(number, {"spider": spider, **({label: str(of)} if label else {})})
 
 
-class Durations:
-    """How long downloads took, in the classes that `/metrics` has."""
+def durations(meter: Meter, spider: str) -> Callable[[Fetch], None]:
+    """What records how long the download of a fetch took, in the classes that `/metrics` has."""
+    name, unit = name_and_unit("download_seconds")
+    about = "How long downloads took."
+    histogram = meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=[*BUCKETS])
 
-    def __init__(self, meter: Meter, spider: str) -> None:
-        name, unit = name_and_unit("download_seconds")
-        about = "How long downloads took."
-        self._histogram = meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=[*BUCKETS])
-        self._labels = {"spider": spider}
-
-    def finished(self, fetch: Fetch) -> None:
+    def finished(fetch: Fetch) -> None:
         if fetch.exchange is not None:
-            self._histogram.record(fetch.exchange.seconds, self._labels)
+            histogram.record(fetch.exchange.seconds, {"spider": spider})
+
+    return finished

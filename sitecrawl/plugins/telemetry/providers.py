@@ -23,10 +23,6 @@ from sitecrawl.base.errors import OptionError
 
 RATIO: Final = 0.01
 """Of fetches that are traced where the environment says nothing: of a crawl, all would be too many."""
-_SAMPLER: Final = "OTEL_TRACES_SAMPLER"
-_RATIO: Final = f"{_SAMPLER}_ARG"
-_WITH_RATIO: Final = frozenset({"traceidratio", "parentbased_traceidratio"})
-_SAMPLERS: Final = _WITH_RATIO | {"always_on", "always_off", "parentbased_always_on", "parentbased_always_off"}
 _HEADERS: Final = tuple(f"OTEL_EXPORTER_OTLP_{part}HEADERS" for part in ("", "TRACES_", "METRICS_"))
 _PROTOCOL: Final = "http/protobuf"
 
@@ -40,7 +36,6 @@ def check() -> None:
     """Raises `OptionError` for what a variable wants that there is not."""
     for signal in ("TRACES", "METRICS"):
         _is_wanted(signal)
-    _sampler()
 
 
 def without_secrets(text: str) -> str:
@@ -75,39 +70,23 @@ def meter_provider(about: Resource) -> MeterProvider | None:
 
 
 def _sampler() -> Sampler | None:
-    """None for one that OpenTelemetry makes by its name. What it does not understand it takes for all fetches."""
-    name = os.environ.get(_SAMPLER, "").strip().lower() or "parentbased_traceidratio"
-    if name not in _SAMPLERS:
-        raise OptionError(f"{_SAMPLER} is {name!r}, and has to be one of {', '.join(sorted(_SAMPLERS))}")
-    if name not in _WITH_RATIO:
+    """None for what OpenTelemetry makes by the variables; where they name none, few fetches are traced. Raises
+    `ValueError` for a share that is none.
+    """
+    if os.environ.get("OTEL_TRACES_SAMPLER", "").strip():
         return None
-    ratio = TraceIdRatioBased(_ratio())
-    return ParentBased(ratio) if name.startswith("parentbased") else ratio
-
-
-def _ratio() -> float:
-    given = os.environ.get(_RATIO, "").strip()
-    try:
-        ratio = float(given) if given else RATIO
-    except ValueError:
-        ratio = -1.0
-    if not 0 <= ratio <= 1:  # nor is NaN
-        raise OptionError(f"{_RATIO} is {given!r}, and has to be a share from 0 to 1")
-    return ratio
+    return ParentBased(TraceIdRatioBased(float(os.environ.get("OTEL_TRACES_SAMPLER_ARG", "").strip() or RATIO)))
 
 
 def _is_wanted(signal: str) -> bool:
-    name = f"OTEL_{signal}_EXPORTER"
-    exporter = os.environ.get(name, "").strip() or "otlp"
-    if exporter == "none":
-        return False
-    if exporter != "otlp":
-        raise OptionError(f"{name} is {exporter!r}, and sitecrawl has otlp and none")
+    exporter = f"OTEL_{signal}_EXPORTER"
+    if (name := os.environ.get(exporter, "").strip() or "otlp") not in {"otlp", "none"}:
+        raise OptionError(f"{exporter} is {name!r}, and sitecrawl has otlp and none")
     for variable in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
-        if protocol := os.environ.get(variable, "").strip():
+        if name == "otlp" and (protocol := os.environ.get(variable, "").strip()):
             if protocol != _PROTOCOL:
                 raise OptionError(
                     f"{variable} is {protocol!r}, and sitecrawl speaks {_PROTOCOL}, mostly at port 4318"
                 )
             break
-    return True
+    return name == "otlp"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -33,22 +34,20 @@ _NOWHERE: Final = Context()
 """No span of anybody else is above ours."""
 
 
+@dataclass(slots=True)
 class _Traced:
     """A fetch under way that is sampled. Times are Unix times in nanoseconds; 0 before there is one."""
 
-    __slots__ = ("arrived", "begun", "handed", "left", "scraped", "span")
-
-    def __init__(self, span: Span, now: int) -> None:
-        self.span = span
-        self.begun = now
-        self.left = 0
-        """The request reached the downloader."""
-        self.arrived = 0
-        """The response did, or an error."""
-        self.handed = 0
-        """The response to the spider."""
-        self.scraped = 0
-        """The last item was through the pipelines."""
+    span: Span
+    begun: int
+    left: int = 0
+    """The request reached the downloader."""
+    arrived: int = 0
+    """The response did, or an error."""
+    handed: int = 0
+    """The response to the spider."""
+    scraped: int = 0
+    """The last item was through the pipelines."""
 
 
 class FetchSpans:
@@ -71,29 +70,26 @@ class FetchSpans:
 
     def begun(self, fetch: Fetch) -> None:
         now = time.time_ns()
-        visit = fetch.visit
-        about = {**_of_url(visit.url), "sitecrawl.depth": visit.depth}
+        about = {**_of_url(fetch.visit.url), "sitecrawl.depth": fetch.visit.depth}
         span = self._tracer.start_span("fetch", _NOWHERE, attributes=about, start_time=now)
         if span.is_recording():
             self._traced[fetch.request] = _Traced(span, now)
 
     def _left(self, request: Request) -> None:
-        if (traced := self._traced.get(request)) is not None:
-            traced.left = time.time_ns()
+        self._note(request, "left")
 
     def _arrived(self, request: Request) -> None:
-        if (traced := self._traced.get(request)) is not None:
-            traced.arrived = time.time_ns()
+        self._note(request, "arrived")
 
     def _handed(self, request: Request) -> None:
-        if (traced := self._traced.get(request)) is not None:
-            traced.handed = time.time_ns()
+        self._note(request, "handed")
 
     def _scraped(self, response: Response | None) -> None:
-        if response is None or response.request is None:
-            return
-        if (traced := self._traced.get(response.request)) is not None:
-            traced.scraped = time.time_ns()
+        self._note(None if response is None else response.request, "scraped")
+
+    def _note(self, request: Request | None, moment: str) -> None:
+        if request is not None and (traced := self._traced.get(request)) is not None:
+            setattr(traced, moment, time.time_ns())
 
     def finished(self, fetch: Fetch) -> None:
         traced = self._traced.pop(fetch.request, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -43,19 +42,6 @@ class StallAlarm:
         return now - self._since
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorShare:
-    """Of the fetches in a window."""
-
-    attempts: int
-    errors: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1. A spider's own error comes on top of the answer that it met."""
-        return min(1.0, self.errors / self.attempts) if self.attempts else 0.0
-
-
 class ErrorAlarm:
     """`threshold`: the share of errors above which something is wrong, from 0 to 1. `window`: seconds."""
 
@@ -65,7 +51,13 @@ class ErrorAlarm:
         self._samples: deque[tuple[float, int, int]] = deque([(now, 0, 0)])
         """Time, attempts and errors so far: the first is where the window begins."""
         self._is_on = False
-        self.last = ErrorShare(0, 0)
+        self.attempts = self.errors = 0
+        """Of the fetches in the window."""
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1. A spider's own error comes on top of the answer that it met."""
+        return min(1.0, self.errors / self.attempts) if self.attempts else 0.0
 
     def look(self, now: float, attempts: int, errors: int) -> Event | None:
         """What is to be told, of so many `attempts` and `errors` since the beginning."""
@@ -73,15 +65,15 @@ class ErrorAlarm:
         while len(samples) > 1 and now - samples[1][0] >= self._window:
             samples.popleft()
         _, attempts_before, errors_before = samples[0]
-        self.last = found = ErrorShare(attempts - attempts_before, errors - errors_before)
+        self.attempts, self.errors = attempts - attempts_before, errors - errors_before
         if now - samples[-1][0] >= self._window / _SAMPLES:
             samples.append((now, attempts, errors))
-        if found.attempts < LEAST:
+        if self.attempts < LEAST:
             return None
-        if not self._is_on and found.share > self._threshold:
+        if not self._is_on and self.share > self._threshold:
             self._is_on = True
             return Event.ERRORS
-        if self._is_on and found.share < self._threshold * _CALM:
+        if self._is_on and self.share < self._threshold * _CALM:
             self._is_on = False
             return Event.RECOVERED
         return None

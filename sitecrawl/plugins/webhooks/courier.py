@@ -1,4 +1,6 @@
-"""Brings letters to one webhook: in order, a few times each, and never so that the crawl waits.
+"""Letters, and who brings them to one webhook: in order, a few times each, and never so that the crawl waits.
+
+A letter is one JSON object (docs/alerts.md has the schema), with the headers of https://www.standardwebhooks.com.
 
 An answer of 2xx ends it. What a later attempt can mend (no answer, 408, 425, 429, 5xx) is tried again; a redirect is
 not followed, for it would take what is told to another place than the one that was named.
@@ -7,17 +9,23 @@ not followed, for it would take what is told to another place than the one that 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
+import json
 import logging
+import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from sitecrawl import http
+from sitecrawl import __version__, http
 from sitecrawl.http import Client, Download, HttpError, Request
 from sitecrawl.plugins.webhooks.hook import Event, Webhook
-from sitecrawl.plugins.webhooks.letter import Letter
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +41,37 @@ MAX_ANSWER: Final = 65_536
 SENT: Final = "webhooks/sent"
 FAILED: Final = "webhooks/failed"
 DROPPED: Final = "webhooks/dropped"
+
+SCHEMA: Final = 1
+"""Raised when a field goes, or means something else; not when one comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One event, as all that want to hear of it get it, however often it has to be sent."""
+
+    event: Event
+    at: float
+    """Unix time, in seconds."""
+    fields: Mapping[str, Any]
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    """By which a receiver knows what it has had before."""
+
+    @property
+    def body(self) -> bytes:
+        time = datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        head = {"schema": SCHEMA, "id": self.id, "event": self.event, "time": time, "sitecrawl": __version__}
+        return json.dumps({**head, **self.fields}).encode()
+
+    def headers(self, body: bytes, secret: bytes) -> list[tuple[bytes, bytes]]:
+        """Those of an attempt that is made now, signed if there is a `secret`."""
+        now = str(int(time.time()))
+        told = {"webhook-id": self.id, "webhook-timestamp": now, "Content-Type": "application/json"}
+        if secret:
+            digest = hmac.digest(secret, f"{self.id}.{now}.".encode() + body, hashlib.sha256)
+            told["webhook-signature"] = f"v1,{base64.b64encode(digest).decode()}"
+        told["User-Agent"] = f"sitecrawl/{__version__}"
+        return [(name.encode(), value.encode()) for name, value in told.items()]
 
 
 class Courier:
@@ -127,8 +166,7 @@ class Courier:
     async def _post(self, letter: Letter) -> tuple[str, bool]:
         """Why it did not arrive, empty if it did; and whether it may the next time."""
         hook, body = self.hook, letter.body
-        headers = letter.headers(body, hook.secret, time.time())
-        request = Request("POST", hook.target, hook.host, hook.endpoint, headers, body)
+        request = Request("POST", hook.target, hook.host, hook.endpoint, letter.headers(body, hook.secret), body)
         download = Download(self._client, request)
         late = HttpError(f"nothing came within {self._seconds:g} seconds")
         alarm = asyncio.get_running_loop().call_later(self._seconds, download.end, late)

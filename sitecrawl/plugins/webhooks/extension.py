@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
@@ -37,32 +37,18 @@ from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import Tls, Verify
 from sitecrawl.plugins.webhooks import ERROR_THRESHOLD, HEARTBEAT, STALL, WEBHOOKS
 from sitecrawl.plugins.webhooks.alarms import ErrorAlarm, StallAlarm
-from sitecrawl.plugins.webhooks.courier import Courier
-from sitecrawl.plugins.webhooks.figures import figures_of
+from sitecrawl.plugins.webhooks.courier import Courier, Letter
 from sitecrawl.plugins.webhooks.hook import Event, Webhook, read_hooks
-from sitecrawl.plugins.webhooks.letter import Letter
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 1.0
 CLOSING_SECONDS: Final = 10.0
 """For which the end of a crawl waits for its webhooks at the most."""
+WINDOW: Final = 300.0
+"""Seconds over which the share of errors is taken."""
 _REASON: Final = 200
 """Characters of a finish reason: a spider may take it from anywhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlarmOptions:
-    """When there is something to tell."""
-
-    stall: float = 300.0
-    """Seconds without a fetch; 0 for never."""
-    threshold: float = 0.5
-    """Share of errors among the fetches of the window, from 0 to 1."""
-    window: float = 300.0
-    """Seconds."""
-    heartbeat: float = 60.0
-    """Seconds between two signs of life; 0 for none."""
 
 
 class Webhooks:
@@ -70,10 +56,14 @@ class Webhooks:
     `SITECRAWL_HEARTBEAT` (docs/alerts.md).
     """
 
-    def __init__(self, crawler: Crawler, hooks: tuple[Webhook, ...], options: AlarmOptions) -> None:
+    def __init__(self, crawler: Crawler, hooks: tuple[Webhook, ...]) -> None:
+        settings = crawler.settings
         self._crawler = crawler
         self._hooks = hooks
-        self._options = options
+        self._began = self._beats_at = now = time.monotonic()
+        self._heartbeat = HEARTBEAT.read(settings)
+        self._stall = StallAlarm(STALL.read(settings), now)
+        self._errors = ErrorAlarm(ERROR_THRESHOLD.read(settings), WINDOW, now)
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
         """None before the crawl has begun."""
         self._has_failed = False
@@ -86,7 +76,7 @@ class Webhooks:
             raise NotConfigured
         if not has_our_scheduler(settings):
             raise NotConfigured("SITECRAWL_WEBHOOKS needs sitecrawl's SCHEDULER")
-        webhooks = cls(crawler, hooks, _options(settings))
+        webhooks = cls(crawler, hooks)
         crawler.signals.connect(webhooks.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(webhooks.spider_closed, signal=signals.spider_closed)
         return webhooks
@@ -95,14 +85,10 @@ class Webhooks:
 
     def spider_opened(self, spider: Spider) -> None:
         self._runtime = runtime = Runtime.of(self._crawler)
-        self._began = now = time.monotonic()
+        self._began = time.monotonic()
         self._client = _client(self._crawler.settings)
         count = self._crawler.stats.inc_value
         self._couriers = [Courier(hook, self._client, count) for hook in self._hooks]
-        options = self._options
-        self._stall = StallAlarm(options.stall, now)
-        self._errors = ErrorAlarm(options.threshold, options.window, now)
-        self._beats_at = now
         self._about = self._names(spider)
         if runtime.peers.is_first:
             resumed = runtime.directory.resumed
@@ -150,8 +136,8 @@ class Webhooks:
         now, traffic = time.monotonic(), self._traffic()
         self._look_for_stall(now, traffic)
         self._look_for_errors(now, traffic)
-        if self._options.heartbeat and now >= self._beats_at:
-            self._beats_at = now + self._options.heartbeat
+        if self._heartbeat and now >= self._beats_at:
+            self._beats_at = now + self._heartbeat
             self._tell(Event.HEARTBEAT, "is alive")
 
     def _look_for_stall(self, now: float, traffic: Traffic) -> None:
@@ -166,9 +152,9 @@ class Webhooks:
     def _look_for_errors(self, now: float, traffic: Traffic) -> None:
         event = self._errors.look(now, traffic.responses + traffic.failures.total(), traffic.errors)
         if event is not None:
-            found = self._errors.last
-            share = f"{found.share:.0%} of {found.attempts:,} fetches"
-            words = f"has errors: {share}" if event is Event.ERRORS else f"has few errors again: {share}"
+            found = self._errors
+            words = f"has {'errors' if event is Event.ERRORS else 'few errors again'}: {found.share:.0%} of "
+            words += f"{found.attempts:,} fetches"
             self._tell(event, words, share=round(found.share, 4), attempts=found.attempts, errors=found.errors)
 
     def _may_fetch(self) -> bool:
@@ -203,9 +189,34 @@ class Webhooks:
         who = f"{about['crawl']} on {about['worker']}" if about["worker"] else about["crawl"]
         seconds = time.monotonic() - self._began
         told = {"text": printable(f"The crawl {who} {words}.", 1000), **about, **fields}
-        letter = Letter(event, at, {**told, "figures": figures_of(self._runtime, self._traffic(), seconds)})
+        letter = Letter(event, at, {**told, "figures": self._figures(seconds)})
         for courier in self._couriers:
             courier.put(letter)
+
+    def _figures(self, seconds: float) -> dict[str, Any]:
+        """Of the run, which has lasted so many `seconds`; and in `crawl` of the crawl, over all runs. Counts are of
+        URLs unless their name says something else.
+        """
+        traffic, counts = self._traffic(), self._runtime.frontier.figures
+        return {
+            "seconds": round(seconds, 3),
+            "responses": traffic.responses,
+            "errors": traffic.errors,
+            "received_bytes": traffic.received,
+            "duplicate_links": traffic.duplicates,
+            "robots_txt": traffic.forbidden,
+            "statuses": {str(status): number for status, number in sorted(traffic.statuses.items())},
+            "failures": dict(traffic.failures.most_common()),
+            "refusals": dict(traffic.refusals),
+            "crawl": {
+                "fetched": counts.fetched,
+                "failed": counts.failed,
+                "waiting": counts.queued,
+                "held_back": counts.held_back,
+                "other_forms": counts.joined,
+                "silent": counts.silent,
+            },
+        }
 
 
 _OF_PREVIOUS: Final = {"killed": "the run before was killed", "": "the run before has left no word of its end"}
@@ -220,14 +231,6 @@ def _previous(runtime: Runtime) -> str:
     if terms is None:
         return ""
     return printable(terms.reason, _REASON) if terms.ended else "killed"
-
-
-def _options(settings: BaseSettings) -> AlarmOptions:
-    return AlarmOptions(
-        stall=STALL.read(settings),
-        threshold=ERROR_THRESHOLD.read(settings),
-        heartbeat=HEARTBEAT.read(settings),
-    )
 
 
 def _client(settings: BaseSettings) -> http.Client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from sitecrawl.http import Endpoint
 from sitecrawl.urls.url import parse
 
 _NAME: Final = "SITECRAWL_WEBHOOKS"
+_ENCODED: Final = "whsec_"
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -89,10 +91,7 @@ def _read_one(one: object, reveal: Reveal) -> Webhook:
     if unknown := [str(name) for name in given if name not in _FIELDS]:
         hint = meant(unknown[0], _FIELDS) or f"; there are {', '.join(_FIELDS)}"
         raise OptionError(f"{_NAME}: there is no {unknown[0][:100]!r}{hint}")
-    for name in ("url", "secret"):
-        if not isinstance(given.get(name, ""), str):
-            raise OptionError(f"{_NAME}: {name} has to be text, and not {type(given[name]).__name__}")
-    url = reveal(given.get("url", ""))
+    url, secret = (_text(given, name, reveal) for name in ("url", "secret"))
     try:
         parts = urlsplit(parse(url).href)
     except InvalidUrl:  # which says the URL: it may be a secret
@@ -105,21 +104,33 @@ def _read_one(one: object, reveal: Reveal) -> Webhook:
         Endpoint(parts.scheme == "https", parts.hostname or "", parts.port or _PORTS[parts.scheme]),
         parts.netloc,
         f"{parts.path}?{parts.query}" if parts.query else parts.path,
-        _events(given.get("events")),
-        reveal(given.get("secret", "")).encode(),
+        _events(given.get("events", sorted(NEWS))),
+        _key(secret),
     )
 
 
 _FIELDS: Final = ("url", "events", "secret")
 
 
-def _events(given: object) -> frozenset[Event]:
-    if given is None:
-        return NEWS
-    names = given.replace(",", " ").split() if isinstance(given, str) else given
-    if not isinstance(names, list | tuple) or not names:
-        raise OptionError(f"{_NAME}: events has to be a list of names: {', '.join(Event)}")
-    for name in names:
-        if name not in list(Event):
-            raise OptionError(f"{_NAME}: there is no event {str(name)[:100]!r}; there are {', '.join(Event)}")
+def _text(given: Mapping[Any, Any], name: str, reveal: Reveal) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise OptionError(f"{_NAME}: {name} has to be text, and not {type(value).__name__}")
+    return reveal(value)
+
+
+def _key(secret: str) -> bytes:
+    """A secret that begins so is base64, as the standard has it; any other is taken as it stands."""
+    if not secret.startswith(_ENCODED):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(_ENCODED), validate=True)
+    except ValueError:
+        raise OptionError(f"{_NAME}: a secret begins with {_ENCODED}, and is no base64") from None
+
+
+def _events(names: object) -> frozenset[Event]:
+    known = [*Event]
+    if not isinstance(names, list | tuple) or not names or any(name not in known for name in names):
+        raise OptionError(f"{_NAME}: events has to be a list of {', '.join(known)}")
     return frozenset(Event(name) for name in names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
@@ -12,10 +13,9 @@ from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
-from sitecrawl.http.robots_txt import Rule
+from sitecrawl.http.robots_txt import Rule, quoted, rules_for
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.plugins.why.robots import deciding_rule
 from sitecrawl.plugins.why.source import Live, Source, content_of
 from sitecrawl.sheets import RobotsException
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
@@ -49,8 +49,6 @@ class Case:
     """See the module."""
 
     source: Source
-    text: str
-    """What a person typed."""
     url: Url
     canonical: str
     key: bytes
@@ -86,7 +84,6 @@ class Case:
         versions = list(source.versions(url))
         return cls(
             source=source,
-            text=text,
             url=url,
             canonical=source.canonical(url),
             key=key,
@@ -178,3 +175,18 @@ def _robots(source: Source, url: Url) -> Robots | None:
     rule = deciding_rule(body, url.href, agent) if capture.status < 300 else None
     leave = source.leaves.of(url.host).robots
     return Robots(capture, rule, leave if leave is not None and leave.covers(target_of(url.href)) else None)
+
+
+def deciding_rule(body: bytes, url: str, agent: str) -> Rule | None:
+    """The rule of a robots.txt by which `agent` may fetch `url`, or may not; None where the file says nothing of it.
+
+    The crawl itself asks `RobotsTxt`, which tells no lines.
+    """
+    target = quoted(target_of(url))
+    found = [rule for rule in rules_for(body, agent) if rule.matches(target)]
+    return max(found, key=lambda rule: rule.precedence, default=None)
+
+
+def moment(seconds: float) -> str:
+    """A Unix time, for people."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -6,17 +6,18 @@ process that crawls can give it as well. `thorough` are those who have more time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
-from typing import Final, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.crawldir.terms import terms_of
+from sitecrawl.crawldir.terms import Terms, terms_of
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
 from sitecrawl.frontier.hosts.host import Host
@@ -25,24 +26,23 @@ from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.places import Places
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.counts import Counts
-from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.plugins.why.in_force import in_force, sheets_in_force
 from sitecrawl.plugins.why.linkers import find_linker
 from sitecrawl.sheets import RobotsException, Sheet, Sheets
-from sitecrawl.sheets.change import changes_of
+from sitecrawl.sheets.change import Change, changes_of, last_of
 from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sitemap.record import SitemapRecord
-from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
 QUICK: Final = 2_000
-"""Rows of a table that are gone through where a crawl waits meanwhile: about 2 ms."""
+"""Rows of the queue that are gone through where a crawl waits meanwhile: about 2 ms."""
 THOROUGH: Final = 200_000
-_ENTRY_AT: Final = 12
-"""Where in a key of the queue the rank begins."""
+_OF_CRAWL: Final = frozenset({"scope", "allow", "deny", "max_depth", "max_pages"})
+_OF_HOSTS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
+"""What of a sheet explains why a URL is fetched or not."""
 
 
 class Live(NamedTuple):
@@ -90,7 +90,6 @@ class Source:
         self._changes = changes_of(self._told)
         self.terms = in_force(terms_of(self._told), self._changes)
         self.live = live
-        self.thorough = thorough
         self.search_pages = search_pages
         self.most = THOROUGH if thorough else QUICK
 
@@ -181,25 +180,6 @@ class Source:
         rows = self.database.scan("queue", section.key, section.key + entry)
         return sum(1 for _ in islice(rows, self.most))
 
-    def waiting_like(self, host: Host, url: Url, limit: int) -> list[UrlRecord]:
-        """URLs that wait on `host` with the path of `url` and another query, among the first of their sections."""
-        stem = str(shape_of(url.href)).partition("?")[0]
-        like = (one for one in host.sections.values() if one.queued and one.shape.partition("?")[0] == stem)
-        rows = chain.from_iterable(self.database.scan("queue", one.key, next_prefix(one.key)) for one in like)
-        keys = [key[_ENTRY_AT + RANK_BYTES :] for key, _ in islice(rows, QUICK)]
-        records = (UrlRecord.unpack(data) for data in self.database.get_many("urls", keys) if data is not None)
-        return list(islice((one for one in records if _path(one.url) == _path(url.href)), limit))
-
-    def hosts_before(self, host: Host) -> int | None:
-        """How many hosts have their turn before `host`; None where there are too many to say."""
-        found = 0
-        for number, (key, data) in enumerate(self.database.scan("hosts")):
-            if number >= self.most:
-                return None
-            other = Host.unpack(key, data)
-            found += other.queued > 0 and key != host.key and not other.trap.demoted and other.turn < host.turn
-        return found
-
     # Pages
 
     def versions(self, url: Url) -> Sequence[Capture]:
@@ -230,5 +210,30 @@ def content_of(row: ClassRow | None) -> bytes:
     return row.content if row is not None and row.content != UNKNOWN else b""
 
 
-def _path(href: str) -> str:
-    return href.partition("?")[0]
+def in_force(terms: Terms | None, changes: Sequence[Change]) -> Terms | None:
+    """The terms of the crawl itself, with what was changed by hand while it ran."""
+    changed: dict[str, Any] = {
+        change.option: change.after
+        for change in last_of(changes).values()
+        if not change.host and change.option in _OF_CRAWL
+    }
+    return terms if terms is None or not changed else replace(terms, **changed)
+
+
+def sheets_in_force(kept: Iterable[Mapping[str, Any]], changes: Sequence[Change]) -> LiveSheets:
+    """The sheets that `Terms.sheets` keeps, as far as they say which URLs are fetched. Raises `CorruptFile`."""
+    try:
+        sheets = LiveSheets(Sheets([_sheet(one) for one in kept]))
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise CorruptFile(f"The sheets that the crawl was told cannot be read: {error}") from error
+    for change in last_of(changes).values():
+        if change.host:
+            sheets.change(change.host, {change.option: change.by_hand})
+    return sheets
+
+
+def _sheet(kept: Mapping[str, Any]) -> Sheet:
+    """JSON knows no tuples."""
+    said: dict[str, Any] = {name: kept[name] for name in _OF_HOSTS if name in kept}
+    said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+    return Sheet(**said)

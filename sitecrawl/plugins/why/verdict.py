@@ -12,8 +12,7 @@ from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.urls.causes import Cause, words_of
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.plugins.why.answer import moment
-from sitecrawl.plugins.why.case import Case
+from sitecrawl.plugins.why.case import Case, moment
 
 _SOON: Final = 2.0
 """Seconds of rest that nobody need be told of."""
@@ -99,8 +98,6 @@ _ENDED: Final = {
     UrlState.EXCLUDED: _excluded,
     UrlState.REQUISITE: _as_requisite,
 }
-_RETRY: Final = "`scrapy frontier --retry-given-up`"
-_ALLOW_PRIVATE: Final = "name its host as a seed, or set SITECRAWL_ALLOW_PRIVATE"
 _AGAIN: Final = "begin a crawl with it as a seed, or let this one fetch pages again (-a recrawl=1)"
 _SAME_AGAIN: Final = {
     Cause.TOO_LARGE: "set the limit that it goes beyond higher (docs/limits.md)",

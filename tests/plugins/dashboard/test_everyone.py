@@ -18,9 +18,15 @@ from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.plugins.dashboard import everyone
-from sitecrawl.plugins.dashboard.everyone import EveryTable
+from sitecrawl.plugins.dashboard.everyone import (
+    MAX_ANSWER,
+    MAX_QUESTION,
+    EveryTable,
+    Question,
+    pack_answer,
+    read_answer,
+)
 from sitecrawl.plugins.dashboard.merging import MAX_OFFSET, merged
-from sitecrawl.plugins.dashboard.questions import MAX_ANSWER, MAX_QUESTION, Question, pack_answer, read_answer
 from sitecrawl.plugins.dashboard.tables import Fields, Row
 
 NAMES = ("one", "two", "three")
@@ -221,8 +227,8 @@ def test_no_answer(text: bytes) -> None:
 
 def test_an_answer_that_is_odd() -> None:
     """Rows are rows, and the total is a number, whatever was written."""
-    answer = read_answer(b'{"rows": [1, {"host": "a"}, "b"], "sections": "x", "total": "many"}')
-    assert answer == {"rows": [{"host": "a"}], "sections": [], "total": 0}
+    answer = read_answer(b'{"rows": [1, {"host": "a"}, "b"], "total": "many"}')
+    assert answer == {"rows": [{"host": "a"}], "total": 0}
 
 
 def test_a_long_answer() -> None:
@@ -233,7 +239,7 @@ def test_a_long_answer() -> None:
     assert answer["cut"]
     assert answer["rows"] == rows[: len(answer["rows"])]
     assert 100 < len(answer["rows"]) < MAX_ANSWER // 1_000
-    assert merged("sitemaps", {}, [answer])["cut"]
+    assert merged("hosts", {}, [answer])["cut"]
     assert json.loads(pack_answer({"host": "x" * MAX_ANSWER})) == {"error": "The answer is too long"}
 
 
@@ -251,25 +257,6 @@ class TestMerging:
         found = merged("hosts", {"sort": "next", "limit": "2"}, [one, two])
         assert [row["next"] for row in found["rows"]] == [1, 2]
 
-    def test_sitemaps(self) -> None:
-        """Those that were read first, then by what they brought; nobody gathers any unless somebody does."""
-        rows = [{"url": str(n), "state": state, "new": n} for n, state in ((9, "open"), (3, "valid"), (5, "valid"))]
-        found = merged("sitemaps", {}, [self.part(rows[0], rows[1], gathers=False), self.part(rows[2], gathers=True)])
-        assert [row["new"] for row in found["rows"]] == [5, 3, 9]
-        assert found["gathers"]
-
-    def test_pages(self) -> None:
-        """A share of what one worker's pages have got is a share of what all have."""
-        one = self.part({"url": "a", "importance": 0.75}, {"url": "b", "importance": 0.25}, spent=100, rounds=2)
-        two = self.part({"url": "c", "importance": 1.0}, spent=300, rounds=1)
-        found = merged("pages", {}, [one, two])
-        assert [(row["url"], row["importance"]) for row in found["rows"]] == [
-            ("c", 0.75),
-            ("a", 0.1875),
-            ("b", 0.0625),
-        ]
-        assert found["rounds"] == 1
-
     def test_errors(self) -> None:
         """Counts of a kind add up, and the last examples of all are shown."""
         parts = [
@@ -284,9 +271,6 @@ class TestMerging:
         """It counts as 0."""
         rows = [{"host": "a", "waiting": "many"}, {"host": ["b"], "waiting": None}, {}]
         assert len(merged("hosts", {}, [self.part(*rows)])["rows"]) == 3
-        assert (
-            merged("pages", {}, [self.part({"url": 1, "importance": "x"}, spent="y")])["rows"][0]["importance"] == 0
-        )
         assert merged("errors", {}, [self.part({"count": "x"})])["rows"] == [
             {"kind": "None", "count": 0, "examples": []}
         ]
@@ -296,9 +280,9 @@ class TestMerging:
         with pytest.raises(OptionError, match=f"offset goes up to {MAX_OFFSET}"):
             merged("hosts", {"offset": str(MAX_OFFSET + 1)}, [self.part()])
 
-    def test_a_host(self) -> None:
-        """Who has it knows it; if nobody has, the page says what one process says."""
-        nobody = {"error": "The crawl knows no host 'a'"}
-        assert merged("host", {}, [nobody, {"host": {"host": "a"}, "sections": []}])["host"] == {"host": "a"}
-        with pytest.raises(OptionError, match="knows no host"):
-            merged("host", {}, [nobody, nobody])
+    def test_an_answer(self) -> None:
+        """Of who knows the URL; if nobody can answer, the page says what one process says."""
+        found = merged("why", {}, [{"error": "closed"}, {"known": False, "url": "a"}, {"known": True, "url": "b"}])
+        assert found["url"] == "b"
+        with pytest.raises(OptionError, match="no URL"):
+            merged("why", {}, [{"error": "no URL"}] * 2)

@@ -25,8 +25,8 @@ from waiting import PATIENCE, until
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.plugins.dashboard.connections import MAX_STRANGERS
 from sitecrawl.plugins.dashboard.figures import COLUMNS
+from sitecrawl.plugins.dashboard.listening import MAX_STRANGERS
 from sitecrawl.plugins.dashboard.streams import MAX_READERS
 from sitecrawl.plugins.dashboard.web import MAX_BODY
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -181,7 +181,6 @@ class TestWhoGetsWhat:
             "app.js",
             "looks.js",
             "terms.js",
-            "looks.css",
             "tables.js",
             "charts.js",
             "style.css",
@@ -190,15 +189,6 @@ class TestWhoGetsWhat:
             "uplot.LICENSE.txt",
         ):
             assert crawl.ask(name)[0] == 200, name
-
-    def test_searches(self, crawl: Crawl) -> None:
-        """The page that searches is there, with the same headers, and with what was asked for."""
-        status, headers, body = crawl.ask("search?words=%3Cb%3E%22")
-        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
-        assert headers["content-security-policy"].startswith("default-src 'none'")
-        assert b'value="&lt;b&gt;&#34;"' in body
-        assert b"There is no index yet" in body
-        assert crawl.ask("search.js")[0] == 200
 
     def test_other_files(self, crawl: Crawl) -> None:
         """What is not the page's is not there."""
@@ -292,7 +282,7 @@ class TestWhatItTells:
         assert 0 < worker["figures"]["fetched"] <= len(web.hits)
 
     def test_tables(self, crawl: Crawl, web: LocalWeb) -> None:
-        """Hosts, sections and pages, searched, sorted, a part at a time."""
+        """Hosts and sections, searched, sorted, a part at a time."""
         host = f"127.0.0.1:{web.port}"
         (row,) = crawl.json("hosts")["rows"]
         assert (row["host"], row["state"] in {"asking", "ready", "resting"}) == (host, True)
@@ -302,17 +292,6 @@ class TestWhatItTells:
         assert crawl.json("sections?sort=known&limit=1&offset=1")["rows"][0]["shape"] == "/w/*"
         assert crawl.json("sections?q=/good/")["total"] == 1
         assert crawl.json("hosts?q=nobody")["rows"] == []
-        shapes = {unit["shape"] for unit in crawl.json(f"host?name={host}")["sections"]}
-        assert shapes >= {"/good/*", "/w/*", "/"}
-        sitemaps = crawl.json("sitemaps")
-        assert (sitemaps["rows"], sitemaps["gathers"]) == ([], False)
-
-    def test_top_pages(self, crawl: Crawl, web: LocalWeb) -> None:
-        """All that was fetched links to the front page: it comes first."""
-        until(
-            lambda: [page["url"] for page in crawl.json("pages")["rows"][:1]] == [f"{web.root}/"],
-            "the front page comes first",
-        )
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""
@@ -352,42 +331,16 @@ class TestWhatItTells:
         until(lambda: verdict(f"{web.root}/good/19999#x") == "waits", "the last page waits")
         assert verdict("http://elsewhere.example/") == "out of scope"
         answer = crawl.json(f"why?{urlencode({'url': f'{web.root}/gone'})}")
-        assert {one["about"] for one in answer["evidence"]} >= {"known", "canonical", "scope", "robots.txt", "host"}
+        assert answer["evidence"].keys() >= {"known", "canonical", "scope", "robots.txt", "host"}
 
     def test_the_last_fetches(self, crawl: Crawl, web: LocalWeb) -> None:
-        """One by one, the newest first, and how many each host has a second."""
+        """One by one, the newest first."""
         until(lambda: crawl.json("fetches")["total"] > 3, "some fetches")
         found = crawl.json("fetches")
         ends = [row["at"] for row in found["rows"]]
         assert ends == sorted(ends, reverse=True)
         assert {row["status"] for row in found["rows"]} <= {200, 404}
         assert all(row["size"] > 0 and row["url"].startswith(web.root) for row in found["rows"])
-        (host,) = found["hosts"]
-        assert (host["host"], host["rate"] > 0) == (f"127.0.0.1:{web.port}", True)
-
-    def test_what_waits_of_a_host(self, crawl: Crawl, web: LocalWeb) -> None:
-        """A page of it after the other, without one twice."""
-        pages = [crawl.json(f"queue?host=127.0.0.1:{web.port}&limit=10&offset={offset}") for offset in (0, 10, 5000)]
-        urls = [row["url"] for page in pages for row in page["rows"]]
-        assert len(urls) == 30
-        assert pages[0]["total"] > 20_000
-        assert all(url.startswith((f"{web.root}/good/", f"{web.root}/w/")) for url in urls)
-
-    def test_a_preview(self, crawl: Crawl, web: LocalWeb) -> None:
-        """A stored page comes as it is, in a sandbox of its own; what is not stored is told there."""
-        path = f"preview?{urlencode({'url': f'{web.root}/'})}"
-        until(lambda: crawl.ask(path)[0] == 200, "the front page is stored")
-        status, headers, body = crawl.ask(path)
-        assert body == web.answer("/", "").body
-        assert headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
-        assert "frame-ancestors 'self'" in headers["content-security-policy"]
-        assert (headers["content-type"], headers["x-content-type-options"]) == (
-            "text/html; charset=windows-1252",
-            "nosniff",
-        )
-        for url in ("http://nowhere.example/", "nonsense", ""):
-            status, headers, _ = crawl.ask(f"preview?{urlencode({'url': url})}")
-            assert (status, headers["content-security-policy"][:8]) == (404, "sandbox;")
 
     @pytest.mark.parametrize(
         "path",
@@ -395,11 +348,8 @@ class TestWhatItTells:
             "hosts?sort=x",
             "sections?limit=1000",
             "hosts?offset=x",
-            "host?name=nobody",
             "why?url=nonsense",
             "why",
-            "queue?host=nobody",
-            "queue",
         ],
     )
     def test_wrong_questions(self, crawl: Crawl, path: str) -> None:

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.dashboard.cache import Cache
+from sitecrawl.plugins.dashboard import DASHBOARD_PORT
+from sitecrawl.plugins.dashboard.backend import Cache
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
-from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, port_of, token_of
+from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, token_of
 from sitecrawl.plugins.dashboard.heartbeat import Worker, worker_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.metrics import exposition
-from sitecrawl.plugins.dashboard.scan import scan
 from sitecrawl.plugins.dashboard.streams import MAX_READERS, Reader, Streams, encode
-from sitecrawl.plugins.dashboard.tables import Query
+from sitecrawl.plugins.dashboard.tables import Query, scan
 from sitecrawl.seen.figures import SeenFigures
 
 TOKEN = "0123456789abcdefSECRET"
@@ -173,9 +174,8 @@ class TestGuard:
 
     def test_ports(self) -> None:
         """What is no port is refused when the crawl starts."""
-        assert (port_of(0), port_of(65_535)) == (0, 65_535)
-        with pytest.raises(OptionError, match="65536"):
-            port_of(65_536)
+        with pytest.raises(OptionError, match="SITECRAWL_DASHBOARD_PORT"):
+            DASHBOARD_PORT.check(Settings({DASHBOARD_PORT.name: 65_536}))
 
 
 class Wire:

@@ -17,8 +17,8 @@ from members_web import PASSWORD, USER, MembersWeb
 from waiting import PATIENCE, until
 
 ASKED = (
-    *("hosts", "host", "sections", "pages", "sitemaps", "errors", "why", "queue", "fetches", "changes", "terms"),
-    *("", "overview", "metrics", "preview", "search"),
+    *("hosts", "sections", "errors", "why", "fetches", "changes", "terms"),
+    *("", "overview", "metrics"),
 )
 HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE = (f"secret-{name}-5ec2e7" for name in "hctblwp")
 SECRETS = (PASSWORD, HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE, b64encode(f"{USER}:{BASIC}".encode()).decode())
@@ -50,7 +50,7 @@ def form(web: LocalWeb | MembersWeb, user: str, password: str) -> dict[str, Any]
 
 def told_by_dashboard(crawl: Crawl, web: LocalWeb | MembersWeb) -> Iterator[tuple[str, str]]:
     for name in ASKED:
-        asked = f"{name}?host={host(web)}&url={quote(web.root + '/')}&words=members"
+        asked = f"{name}?host={host(web)}&url={quote(web.root + '/')}"
         status, headers, body = crawl.ask(asked)
         assert status in {200, 400, 404}, (asked, body)
         yield asked, f"{headers}{body.decode()}"

@@ -31,11 +31,10 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.report import graph
 from sitecrawl.plugins.report.drawing import chart, nice, speeds, time_marks
 from sitecrawl.plugins.report.gather import ReportData, Stored, _refused, gather
-from sitecrawl.plugins.report.render import charts, importance_bars, percent, render, shown
-from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, share_of_top
+from sitecrawl.plugins.report.render import charts, percent, render, shown
+from sitecrawl.plugins.report.url_totals import DeadLink
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -139,10 +138,8 @@ class TestFigures:
         assert (title, copies, report.stored.copies) == (BAD_TITLE, 1, 1)
 
     def test_hosts(self, report: ReportData, web: LocalWeb) -> None:
-        """The largest first; the graph has the link between the two."""
+        """The largest first."""
         assert [(host.known, host.fetched) for host, _ in report.hosts] == [(8, 8), (1, 1)]
-        assert len(report.graph.nodes) == 2
-        assert len(report.graph.edges) == 1
         assert math.isclose(sum(share for _, share in report.hosts), 1, abs_tol=1e-6)
 
     def test_history(self, report: ReportData) -> None:
@@ -151,9 +148,8 @@ class TestFigures:
         assert report.history.last()["fetched"] == 9
         assert report.history.last()["ok"] == 6
 
-    def test_slow_hosts_and_types(self, report: ReportData, web: LocalWeb) -> None:
+    def test_types(self, report: ReportData) -> None:
         """From the page index."""
-        assert [row[:2] for row in report.stored.slow] == [(f"127.0.0.1:{web.port}", 8)]
         assert [group[:2] for group in report.web.types.named] == [("text/html", 6)]
 
 
@@ -199,7 +195,6 @@ class TestDocument:
             "Nothing is held back",
             "No URL is dead",
             "No page repeats another",
-            "All URLs are on one host",
         ):
             assert words in text
 
@@ -264,7 +259,7 @@ class TestCommand:
         """And says where it is."""
         done = command("report", str(job), "-o", str(tmp_path / "out.html"))
         assert (done.returncode, done.stdout) == (0, f"The report is in {tmp_path / 'out.html'}\n"), done.stderr
-        assert lxml.html.parse(str(tmp_path / "out.html")).xpath("count(//section)") == 11
+        assert lxml.html.parse(str(tmp_path / "out.html")).xpath("count(//section)") == 9
         assert not (tmp_path / "out.html.new").exists()
 
     def test_to_stdout(self, job: Path) -> None:
@@ -368,46 +363,8 @@ class TestDrawing:
         assert chart("t", [0.0], {"a": [1.0]}, str) is None
         assert charts(None) == charts(History(["fetched"])) == []
 
-    def test_graph(self) -> None:
-        """The same hosts give the same picture, all of it inside; links to what is not drawn are left out."""
-        places = [graph.Place(bytes([n]), f"host{n}", 100 - n, n == 3, "") for n in range(40)]
-        links = {(bytes([n]), bytes([n // 2])): 1.0 + n for n in range(40)} | {(b"x", b"y"): 1.0}
-        drawn = graph.draw(places, links, 7)
-        assert drawn == graph.draw(places, links, 7)
-        assert len(drawn.edges) == 39
-        assert all(0 < node.x < graph.WIDTH and 0 < node.y < graph.HEIGHT for node in drawn.nodes)
-        assert len({(node.x, node.y) for node in drawn.nodes}) == 40
-        assert [node.place.held for node in drawn.nodes].count(True) == 1
 
-    @pytest.mark.parametrize("count", [0, 1, 2])
-    def test_small_graphs(self, count: int) -> None:
-        """Nothing is divided by nothing."""
-        places = [graph.Place(bytes([n]), "h", 0, False, "") for n in range(count)]
-        assert len(graph.draw(places, {}, 0).nodes) == count
-
-
-class TestImportance:
-    def totals(self) -> UrlTotals:
-        urls = UrlTotals()
-        urls.states["fetched"] = 1000
-        urls.octaves[1], urls.weights[1] = 1, 0.4
-        urls.octaves[9], urls.weights[9] = 300, 0.5
-        urls.octaves[30], urls.weights[30] = 600, 0.1
-        urls.unlinked = 99
-        return urls
-
-    def test_share_of_the_top(self) -> None:
-        """By classes, the last one in part."""
-        urls = self.totals()
-        assert math.isclose(share_of_top(urls, 0.001), 0.4)
-        assert math.isclose(share_of_top(urls, 0.151), 0.4 + 0.25)
-        assert math.isclose(share_of_top(urls, 1.0), 1.0)
-
-    def test_bars(self) -> None:
-        """All URLs are in one of them."""
-        assert sum(bar.count for bar in importance_bars(self.totals())) == 1000
-        assert importance_bars(UrlTotals()) == []
-
+class TestText:
     @pytest.mark.parametrize(
         ("share", "text"), [(0, "0%"), (1, "100%"), (0.5, "50%"), (0.0123, "1.2%"), (0.00000123, "0.00012%")]
     )

@@ -26,8 +26,7 @@ from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.plugins.report import published
 from sitecrawl.plugins.report.gather import gather, gather_web
 from sitecrawl.plugins.report.render import render
-from sitecrawl.plugins.report.web import NAMED, QUANTILES, Near, Spread, Web, read_web
-from sitecrawl.plugins.report.web_figures import FIGURES
+from sitecrawl.plugins.report.web import LABELS, NAMED, QUANTILES, Spread, Web, read_web
 
 START = "http://www.site.com/"
 PICTURE = Answer(b"\x89PNG\r\n\x1a\n" + bytes(92), 200, {"Content-Type": "image/png"})
@@ -70,7 +69,8 @@ class TestFigures:
 
     def test_how_near_they_are(self, job: Path) -> None:
         """A shop of the site is another host; one process says nothing of workers."""
-        assert web_of(job).near == Near(twice=1 - 8 / 9, host=5 / 8, site=7 / 8, worker=None)
+        near = {"twice": 1 - 8 / 9, "same_host": 5 / 8, "same_site": 7 / 8, "same_worker": None}
+        assert web_of(job).near == near
 
     def test_groups(self, job: Path) -> None:
         """Of all responses, of pages, of pages of HTML."""
@@ -120,7 +120,7 @@ class TestJson:
             one for rows in (published.FIGURES, *published.GROUPS.values()) for row in rows.values() for one in row
         ]
         assert {one.source for one in found} == known
-        assert published.FIGURES.keys() <= FIGURES.keys()
+        assert published.FIGURES.keys() <= LABELS.keys()
         assert all(0 < one.value < 1 for rows in published.GROUPS.values() for row in rows.values() for one in row)
 
     def test_without_pages(self, tmp_path: Path, job: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_crawl_that_has_nothing(tmp_path: Path) -> None:
         pass
     web = web_of(tmp_path)
     assert web == Web()
-    assert [figure.read(web) for figure in FIGURES.values()] == [None] * len(FIGURES)
+    assert web.figures == dict.fromkeys(LABELS)
 
 
 # What pages may say, and files

@@ -221,8 +221,6 @@ def test_a_collector_that_hangs(web: LocalWeb, tmp_path: Path) -> None:
     [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "speaks http/protobuf"),
         ("OTEL_TRACES_EXPORTER", "zipkin", "has otlp and none"),
-        ("OTEL_TRACES_SAMPLER", "sometimes", "one of always_off, always_on, "),
-        ("OTEL_TRACES_SAMPLER_ARG", "NaN", "a share from 0 to 1"),
     ],
 )
 def test_what_there_is_not(web: LocalWeb, tmp_path: Path, variable: str, value: str, says: str) -> None:

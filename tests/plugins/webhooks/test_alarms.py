@@ -45,7 +45,7 @@ class TestErrors:
             attempts, errors = attempts + 100, errors + of_hundred
             told.append(alarm.look(60 * minute, attempts, errors))
         assert told == [None, Event.ERRORS, None, None, None, Event.RECOVERED, Event.ERRORS]
-        assert alarm.last.share == 0.6
+        assert alarm.share == 0.6
 
     def test_a_few_say_nothing(self) -> None:
         """Two errors of two fetches are no alarm."""
@@ -71,4 +71,4 @@ class TestErrors:
         """A page on which the spider's code breaks, too, counts twice; no share is above 1."""
         alarm = ErrorAlarm(0.5, 60, 0)
         alarm.look(1, LEAST, 2 * LEAST)
-        assert alarm.last.share == 1
+        assert alarm.share == 1

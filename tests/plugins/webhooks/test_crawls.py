@@ -75,7 +75,7 @@ def test_start_and_end(web: LocalWeb, receiver: Receiver, tmp_path: Path) -> Non
     assert end["figures"]["statuses"] == {"200": 2, "404": 1}
     assert end["figures"]["errors"] == 1
     assert end["figures"]["crawl"]["fetched"] == 3
-    assert all("Sitecrawl-Signature" in hit.headers for hit in receiver.hits)
+    assert all("webhook-signature" in hit.headers for hit in receiver.hits)
     assert stats_of(done.stderr)["webhooks/sent"] == 2
     assert SECRET not in done.stderr
     crawl(web.root, tmp_path / "job", SITECRAWL_WEBHOOKS=receiver.root)

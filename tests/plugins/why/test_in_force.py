@@ -6,7 +6,7 @@ import pytest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.terms import Terms
-from sitecrawl.plugins.why.in_force import in_force, sheets_in_force
+from sitecrawl.plugins.why.source import in_force, sheets_in_force
 from sitecrawl.sheets.change import SETTINGS, Change
 from sitecrawl.sheets.kept import kept
 from sitecrawl.sheets.sheet import Sheet

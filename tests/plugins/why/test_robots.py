@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from sitecrawl.http.robots_txt import RobotsTxt
-from sitecrawl.plugins.why.robots import deciding_rule
+from sitecrawl.plugins.why.case import deciding_rule
 from sitecrawl.urls.url import target_of
 
 PIECES = st.sampled_from([*"/abx*$?=", "%2F", "%41", "%7e"])

@@ -16,7 +16,7 @@ from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export import USE
-from sitecrawl.plugins.why.why_source import source_of
+from sitecrawl.plugins.why.commands.why import source_of
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.agent.stored_crawl import StoredCrawl

@@ -48,5 +48,3 @@ export const duration = known((value) => {
 /** A moment, from Unix seconds. */
 export const moment = known((value) => day.format(value * 1000));
 export const time = known((value) => clock.format(value * 1000));
-/** A moment, from ISO 8601. */
-export const isoMoment = known((value) => day.format(new Date(value)));

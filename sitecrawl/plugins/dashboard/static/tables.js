@@ -2,7 +2,7 @@
 
 import { askBlock, askRelease } from "./actions.js";
 import { byId, el, fill, link, shown } from "./dom.js";
-import { bytes, count, decimal, duration, isoMoment, percent, rate, seconds, time } from "./format.js";
+import { bytes, count, decimal, duration, percent, rate, seconds, time } from "./format.js";
 
 const REFRESH = 5000; // milliseconds
 const SOON = 2500; // milliseconds after which another worker has done what it was told
@@ -96,6 +96,7 @@ export class Tab {
   }
 
   tools() { return []; }
+  sample() {}
   address() { return this.id; }
   frozen = false;
 
@@ -110,7 +111,7 @@ export class Tab {
         const data = await answer.json();
         if (turn !== this.sequence) return;
         this.wrong = answer.ok ? "" : data.error;
-        if (answer.ok) this.data = data;
+        if (answer.status !== 503) this.data = answer.ok ? data : null;
         wait = Math.max(REFRESH, (data.cost ?? 0) * 1000 * SHARE);
       } catch {
         if (turn !== this.sequence) return;
@@ -132,9 +133,9 @@ export class Tab {
 
 /** A tab with search, order and pages. */
 class Listing extends Tab {
-  constructor(id, title, { fixed = {}, sort = "waiting", hint, size = 25, source = id } = {}) {
+  constructor(id, title, { fixed = {}, hint, size = 25, source = id } = {}) {
     super(id, title);
-    Object.assign(this, { query: "", sort, offset: 0, fixed, hint, size, source, total: null });
+    Object.assign(this, { query: "", sort: "waiting", offset: 0, fixed, hint, size, source, total: null });
   }
 
   tools() {
@@ -170,7 +171,7 @@ class Listing extends Tab {
     const step = (name, by, off) => el("button", { type: "button", class: "small", "data-key": name, disabled: off, onclick: () => this.turn(by) }, name);
     fill(
       this.pager,
-      el("span", { class: "quiet" }, data.total ? `${count(this.offset + 1)}–${count(last)} of ${count(data.total)}` : ""),
+      el("span", { class: "quiet" }, data.rows.length ? `${count(this.offset + 1)}–${count(last)} of ${count(data.total)}` : ""),
       ...(data.total > this.size ? [step("Back", -1, this.offset === 0), step("Next", 1, last >= data.total)] : []),
     );
     if (data.rows.length) return [this.list(data)];
@@ -227,45 +228,6 @@ class Sections extends Listing {
   }
 }
 
-class Pages extends Tab {
-  body(data) {
-    const about = el("p", { class: "about" }, data.rounds
-      ? "The pages to which the most credit has come along links. Looked over in slices, so the newest may be missing."
-      : "The first look over all URLs is under way: some may still be missing.");
-    const top = data.rows.filter((page) => page.importance > 0).slice(0, 50);
-    if (!top.length) return [about, nothing("No page is important yet", "Importance comes along links, once pages have been fetched.")];
-    const rows = top.map((page) => [
-      { node: link(page.url), text: true, wide: true }, number(percent(page.importance)), number(count(page.depth)),
-      number(page.status || "–"), { node: mark(page.state), text: true },
-    ]);
-    return [about, table("Top pages", [["Page", null, true], ["Importance"], ["Depth"], ["Status"], ["State", null, true]], rows)];
-  }
-}
-
-class Sitemaps extends Listing {
-  about() { return "Sitemaps, feeds and hub pages, those that brought the most new links first."; }
-
-  none(data) {
-    return data.gathers
-      ? nothing("No sitemap yet", "None has been found so far.")
-      : nothing("This crawl looks for no sitemaps", "Start it with -a sitemaps=1, and it does.");
-  }
-
-  list(data) {
-    const columns = [
-      ["Sitemap", null, true], ["State", null, true], ["Form", null, true], ["Found by", null, true], ["Entries", "entries"],
-      ["New links", "new"], ["Pages good"], ["Spam"], ["Trust"], ["Visits"], ["Next visit"],
-    ];
-    const rows = data.rows.map((map) => [
-      { node: link(map.url), text: true, wide: true }, { node: mark(map.state), text: true }, text(map.form), text(map.how),
-      number(count(map.entries)), number(count(map.new)), number(map.judged ? `${count(map.good)} of ${count(map.judged)}` : "–"),
-      number(percent(map.spam_share)), number(percent(map.trust)), number(count(map.visits)),
-      number(map.next_visit ? isoMoment(map.next_visit) : "–"),
-    ]);
-    return table("Sitemaps", columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
-  }
-}
-
 class Errors extends Tab {
   opened = new Set();
   touched = false;
@@ -290,86 +252,65 @@ class Errors extends Tab {
   }
 }
 
-/** The workers of a cluster: of these, too, the samples tell all. */
-class Workers extends Tab {
+/** Of these tabs the samples tell all. */
+class Told extends Tab {
   load() { if (this.data) this.render(); }
 
-  sample(figures, workers) {
-    this.data = { figures, workers };
+  sample(data) {
+    this.data = data;
     this.render();
   }
+}
 
+/** The workers of a cluster. */
+class Workers extends Told {
   body({ workers }) {
-    const sum = (name) => workers.reduce((all, worker) => all + worker.figures[name], 0);
-    const heads = [
-      ["Worker", null, true], ["State", null, true], ["Pages"], ["Pages/s"], ["Received"], ["Bytes/s"], ["Errors"], ["Lost"], ["In flight"],
-      ["Waiting"], ["Partitions"], ["Memory"], ["Cores"], ["Last heard"],
+    const columns = [
+      ["Pages", "fetched", count], ["Pages/s", "rate", rate], ["Received", "received", bytes], ["Bytes/s", "byte_rate", bytes],
+      ["Errors", "errors", count], ["Lost", "lost", count], ["In flight", "in_flight", count], ["Waiting", "waiting", count],
+      ["Partitions", "partitions", count], ["Memory", "memory", bytes], ["Cores", "cpu", decimal],
     ];
-    const cells = (of) => [
-      number(count(of("fetched"))), number(rate(of("rate"))), number(bytes(of("received"))), number(bytes(of("byte_rate"))),
-      number(count(of("errors"))), number(count(of("lost"))), number(count(of("in_flight"))), number(count(of("waiting"))), number(count(of("partitions"))),
-      number(bytes(of("memory"))),
-      number(decimal(of("cpu"))),
-    ];
+    const heads = [["Worker", null, true], ["State", null, true], ...columns.map(([name]) => [name]), ["Last heard"]];
+    const cells = (of) => columns.map(([, name, format]) => number(format(of(name))));
     const rows = workers.map((worker) => [
       { node: el("span", {}, el("div", { class: "name mono" }, worker.place), el("span", { class: "reason" }, worker.name)), text: true },
       { node: mark(worker.state), text: true }, ...cells((name) => worker.figures[name]),
       number(worker.age < 4 ? "now" : `${seconds(worker.age)} ago`),
     ]);
+    const sum = (name) => workers.reduce((all, worker) => all + worker.figures[name], 0);
     const all = [text("All"), text(count(workers.length)), ...cells(sum), number("")];
     const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: the partitions that it had go to the others. Lost are pages that a worker fetched for nothing, as others had their sites by then.");
     return [about, table("Workers", heads, [...rows, all])];
   }
 }
 
-/** The parts of the engine: of these the samples tell all. */
-class Engine extends Tab {
-  load() { this.render(); }
-
-  sample(figures) {
-    this.data = figures;
-    this.render();
-  }
-
-  body(f) {
-    const card = (title, ...facts) => el(
+/** The parts of the engine: a card each, of those that there are. */
+class Engine extends Told {
+  body({ figures: f }) {
+    const card = (title, facts) => (facts.length ? el(
       "div", { class: "card" }, el("h3", {}, title),
       el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-    );
-    const share = (part, all) => (all ? percent(part / all) : "–");
+    ) : null);
     const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
-    const { seen, content } = f;
-    const many = this.cluster;
+    const share = (part, all) => `${count(part)}${all ? `, ${percent(part / all)}` : ""}`;
+    const { seen, content, browser, remote } = f;
+    const tiers = { cache_hits: "The cache knew", recent_hits: "Recently added", bloom_negatives: "New by the filter", bloom_positives: "Seen by the filter alone", buffer_hits: "Kept records", disk_lookups: "Looked up on disk" };
     const cards = [
-      card("URL-seen test", ["Asked", count(seen.asked)], ["New", count(seen.new)], ["The cache knew", share(seen.cache_hits, seen.asked)],
-        ["Recently added URLs", share(seen.recent_hits, seen.asked)], ["New by the filter", share(seen.bloom_negatives, seen.asked)],
-        ...(seen.bloom_positives ? [["Taken for seen by the filter alone", share(seen.bloom_positives, seen.asked)]] : []),
-        ["Kept records", share(seen.buffer_hits, seen.asked)], ["Looked up on disk", share(seen.disk_lookups, seen.asked)],
-        ["Wrong yes of the filter", count(seen.bloom_false_positives)],
-        ["Reads from disk a test", seen.asked ? (seen.disk_reads / seen.asked).toFixed(3) : "–"]),
-      card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Filter", bytes(seen.bloom_bytes)],
-        ["Filter is whole", seen.filling ? "not yet" : "yes"]),
-      card("Content-seen test", ["Pages compared", count(content.pages)], ["Another page's body", `${count(content.equal)}, ${share(content.equal, content.pages)}`],
-        ["Nearly the text of another", `${count(content.near)}, ${share(content.near, content.pages)}`],
-        ...(content.links_skipped ? [["Links not followed, of pages", count(content.links_skipped)]] : [])),
-      card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ...(f.requisites ? [["Requisites fetched", count(f.requisites)]] : []), ["Waiting for silent hosts", count(f.silent)],
-        ["Links to known URLs", count(f.duplicates)], ...(many ? [] : [["Credit with the lambda page", percent(f.reserve)]])),
-      card("Checkpoints", [many ? "The oldest last one" : "The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)],
-        [many ? "Databases" : "Database", bytes(f.database)]),
-      card(many ? "Processes" : "Process", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)],
-        [many ? "The longest run" : "This run", duration(f.seconds)]),
-      card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
+      card("URL-seen test", [["Asked", count(seen.asked)], ...Object.entries(tiers).map(([name, words]) => [words, share(seen[name], seen.asked)]),
+        ["Wrong yes of the filter", count(seen.bloom_false_positives)], ["Reads from disk", count(seen.disk_reads)],
+        ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Filter", `${bytes(seen.bloom_bytes)}${seen.filling ? ", not yet whole" : ""}`]]),
+      card("Content-seen test", [["Pages compared", count(content.pages)], ["Another page's body", share(content.equal, content.pages)],
+        ["Nearly the text of another", share(content.near, content.pages)], ["Links not followed, of pages", count(content.links_skipped)]]),
+      card("Frontier", [["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ["Requisites fetched", count(f.requisites)],
+        ["Waiting for silent hosts", count(f.silent)], ["Links to known URLs", count(f.duplicates)], ["Credit with the lambda page", percent(f.reserve)]]),
+      card("Process", [["Last checkpoint", `${seconds(f.checkpoint_age)} ago`], ["Checkpoints in this run", count(f.checkpoints)], ["Database", bytes(f.database)],
+        ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)], ["This run", duration(f.seconds)]]),
+      card("Answers", counted(f.statuses)), card("Downloads that failed", counted(f.failures)), card("Hosts without a page", counted(f.without_page)),
+      card("Certificates that do not hold", counted(f.certificates)), card("Sites that said no", counted(f.refusals)), card("Sitemaps", counted(f.sitemaps)),
+      card("Store elsewhere", counted({ ...remote, bytes: 0 }).filter(([name]) => name !== "bytes").concat("bytes" in remote ? [["Sent in this run", bytes(remote.bytes)]] : [])),
+      card("Browser", "shown" in browser ? [["Pages shown now", count(browser.shown)], ["Pages waiting for it", count(browser.waiting)], ["Memory", bytes(browser.memory)]] : []),
+      card("Pages in the browser", counted(f.rendering)),
     ];
-    if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
-    if (Object.keys(f.without_page).length) cards.push(card("Hosts without a page", ...counted(f.without_page)));
-    if (Object.keys(f.certificates).length) cards.push(card("Certificates that do not hold", ...counted(f.certificates)));
-    if (Object.keys(f.refusals).length) cards.push(card("Sites that said no", ...counted(f.refusals)));
-    if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
-    if (Object.keys(f.remote).length) cards.push(card("Store elsewhere", ["WARC files there", count(f.remote.files)], ["Files waiting", count(f.remote.waiting)],
-      ["Sent in this run", bytes(f.remote.bytes)], ["Attempts that failed", count(f.remote.failures)]));
-    if (Object.keys(f.browser).length) cards.push(card(many ? "Browsers" : "Browser", ["Pages shown now", count(f.browser.shown)],
-      ["Pages waiting for it", count(f.browser.waiting)], ["Memory", bytes(f.browser.memory)]));
-    if (Object.keys(f.rendering).length) cards.push(card("Pages in the browser", ...counted(f.rendering)));
     return [el("div", { class: "cards" }, ...cards)];
   }
 }
@@ -377,19 +318,14 @@ class Engine extends Tab {
 export class Tabs {
   /** `more`: tabs before the last. */
   constructor(cluster, more = []) {
-    this.engine = new Engine("engine", "Engine");
-    this.engine.cluster = cluster;
-    this.workers = new Workers("workers", "Workers");
     this.all = [
-      ...(cluster ? [this.workers] : []),
+      ...(cluster ? [new Workers("workers", "Workers")] : []),
       new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
       new Sections("sections", "Sections", { hint: "Search sections" }),
       new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
-      new Pages("pages", "Top pages"),
-      new Sitemaps("sitemaps", "Sitemaps", { hint: "Search sitemaps", sort: "new" }),
       new Errors("errors", "Errors"),
       ...more,
-      this.engine,
+      new Engine("engine", "Engine"),
     ];
     this.numbers = {};
     this.buttons = this.all.map((tab, n) => {
@@ -426,8 +362,7 @@ export class Tabs {
   }
 
   sample(figures, workers) {
-    this.engine.sample(figures);
-    this.workers.sample(figures, workers);
+    this.all.forEach((tab) => tab.sample({ figures, workers }));
     const tell = (id, value) => { if (this.numbers[id]) this.numbers[id].textContent = value ? count(value) : ""; };
     tell("workers", workers.length);
     tell("hosts", figures.hosts);

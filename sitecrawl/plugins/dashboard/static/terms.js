@@ -2,7 +2,7 @@
 
 import { ask } from "./actions.js";
 import { el, fill, shown } from "./dom.js";
-import { isoMoment } from "./format.js";
+import { moment } from "./format.js";
 import { Tab, nothing, table, text } from "./tables.js";
 
 const LABELS = {
@@ -95,7 +95,7 @@ export class Changes extends Tab {
   body(data) {
     if (!data.rows.length) return [nothing("Nothing was changed", "All is as the settings say.")];
     const rows = data.rows.map((one) => [
-      text(isoMoment(one.at * 1000)), text(one.option), text(one.host ? shown(one.host) : "the crawl"), text(shown(one.before)), text(shown(one.after)), text(one.by),
+      text(moment(one.at)), text(one.option), text(one.host ? shown(one.host) : "the crawl"), text(shown(one.before)), text(shown(one.after)), text(one.by),
     ]);
     return [table("Changes", ["When", "What", "Of", "Before", "After", "Who"].map((name) => [name, null, true]), rows)];
   }

@@ -28,8 +28,8 @@ def report_to(target: str) -> Callable[[Path, Settings], None]:
 
 
 class Command(ReadingCommand):
-    """Write one HTML file about a crawl: figures over time, what it tells of the web, hosts and their links,
-    importance, what is held back, dead links, duplicates, slow hosts. Without a directory it is the newest below
+    """Write one HTML file about a crawl: figures over time, what it tells of the web, the most important pages,
+    hosts, what is held back, dead links, duplicates. Without a directory it is the newest below
     crawls/. Works while the crawl runs.
     """
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.console.base_command import ReadingCommand
+from sitecrawl.crawldir.directory import database_to_read
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.why.explain import why
-from sitecrawl.plugins.why.why_source import SEARCHED, source_of
+from sitecrawl.plugins.why.source import Source
+
+SEARCHED: Final = 1_000
+"""Pages: a second's work, or so."""
 
 
 class Command(ReadingCommand):
@@ -42,3 +53,25 @@ class Command(ReadingCommand):
                 print(json.dumps(answer.as_dict()))
             else:
                 print("\n".join(visible(line) for line in answer.lines()))
+
+
+@contextmanager
+def source_of(command: ReadingCommand, opts: argparse.Namespace, search_pages: int = SEARCHED) -> Iterator[Source]:
+    """What the crawl that a command means says of URLs; `search_pages`: how many stored pages to search for links to
+    an unknown one. Raises `StorageError`.
+    """
+    with ExitStack() as stack:
+        directory = stack.enter_context(command.crawl(opts, with_pages=True))
+        reader = stack.enter_context(FrontierReader(directory))
+        has_pages = (directory / INDEX_FILE).exists()
+        pages = stack.enter_context(PageReader(directory)) if has_pages else None
+        worker = _worker(command, opts)
+        told = reader.database if worker is None else stack.enter_context(database_to_read(worker))
+        yield Source(reader.database, reader.manifest, pages, told=told, thorough=True, search_pages=search_pages)
+
+
+def _worker(command: ReadingCommand, opts: argparse.Namespace) -> Path | None:
+    """Of a crawl on Redis, a worker's directory: what it was told stands there."""
+    with command.shared(opts) as shared:
+        stores = [] if shared is None else command.stores(opts, shared)
+    return next(iter(stores), None)
