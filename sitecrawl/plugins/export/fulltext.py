@@ -180,9 +180,9 @@ class SearchIndex:
             nothing = {other: (0, 0) for other, _ in stores}
             span = marks.get(name, Mark()).id, reader.last_id
             for some in batches(pages.chosen(Choice(spans={**nothing, name: span})), _TOGETHER):
-                count += self._take(name, some, go_on)
                 if not go_on():
                     return count
+                count += self._take(name, some)
         while go_on() and self._join():
             pass
         return count
@@ -210,17 +210,10 @@ class SearchIndex:
         with file_errors(self.path):
             return {name: Mark(*mark) for name, *mark in self._db.execute("SELECT store, id, checksum FROM marks")}
 
-    def _take(self, store: str, some: Sequence[ExportedPage], go_on: Callable[[], bool]) -> int:
-        rows, links = [], []
-        for page in some:
-            row, said = _row(page), page.anchors
-            if not go_on():  # by then it may have been read in part
-                break
-            rows.append(row)
-            links += said
-        if not rows:
-            return 0
-        last = some[len(rows) - 1].capture
+    def _take(self, store: str, some: Sequence[ExportedPage]) -> int:
+        rows = [_row(page) for page in some]
+        links = [link for page in some for link in page.anchors]
+        last = some[-1].capture
         with file_errors(self.path), self._transaction():
             self._db.executemany(_PUT, rows)
             self._db.executemany(_LINK, links)
