@@ -156,8 +156,6 @@ LEFT_OUT: Final = {
             "cluster.check._Check._page_faults: batch",
             "cluster.copy.Copying._apply: batch",
             "cluster.copy.Copying._clear: batch",
-            "plugins.export.sorting.Sorted._spill: unlink",
-            "plugins.export.sorting.Sorted.clear: unlink",
         ),
         "it is in a folder for the time being, which nobody reads again",
     ),

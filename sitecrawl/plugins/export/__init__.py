@@ -1,4 +1,4 @@
-"""What a crawl has stored, in the forms that others take: tables, a link graph, an archive in one file."""
+"""What a crawl has stored, in the forms that others take: tables, an archive in one file."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ USE: Final = Setting("SITECRAWL_USE", "", "name",
     "What the pages are for; exports leave out [what refuses that](rights.md#to-obey-them).",
     choices=("", "search", "ai-use", "train-ai", "tdm"))
 EXPORTS: Final[Setting[list[Any]]] = Setting("SITECRAWL_EXPORTS", [], "names of files",
-    "What is [written when the crawl has ended](export.md#at-the-end-of-a-crawl): pages, links, all of it.")
+    "What is [written when the crawl has ended](export.md#at-the-end-of-a-crawl): pages, or all of it.")
 # fmt: on
 
 PLUGIN = Plugin(

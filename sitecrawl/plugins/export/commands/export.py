@@ -25,7 +25,7 @@ from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import Reader
-from sitecrawl.plugins.export import USE, graph
+from sitecrawl.plugins.export import USE
 from sitecrawl.plugins.export.changes import GONE, MOVED, changes
 from sitecrawl.plugins.export.chunks import FIELDS as CHUNK_FIELDS
 from sitecrawl.plugins.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, chunk_rows
@@ -34,9 +34,8 @@ from sitecrawl.plugins.export.fields import CHANGE, USUAL, Field, fields_named
 from sitecrawl.plugins.export.folder import FolderWriter
 from sitecrawl.plugins.export.formats import WRITERS, format_of
 from sitecrawl.plugins.export.marks import News
-from sitecrawl.plugins.export.once import Once
 from sitecrawl.plugins.export.pages import Choice, Pages
-from sitecrawl.plugins.export.rooms import room_beside
+from sitecrawl.plugins.export.passing import Once
 from sitecrawl.plugins.export.texts import pages_with_texts
 from sitecrawl.plugins.export.wacz import WaczWriter
 
@@ -45,17 +44,16 @@ _LEFT = frozenset({GONE, MOVED})
 """What has become of pages that are there no more."""
 _STDOUT = "-"
 _MARKDOWN = "markdown"
-_FORMS = ("pages", "graph", "wacz")
+_FORMS = ("pages", "wacz")
 
 
 class Command(ReadingCommand):
-    """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), the links between them as a graph (Parquet,
-    or an arc list and its URLs), or everything as one archive that replays (WACZ). The ending of the file's name
-    chooses the format. Works while the crawl runs.
+    """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), or everything as one archive that replays
+    (WACZ). The ending of the file's name chooses the format. Works while the crawl runs.
     """
 
-    usage = "[options] [pages | graph | wacz]"
-    summary = "Write a crawl's pages, links or archive for other programs"
+    usage = "[options] [pages | wacz]"
+    summary = "Write a crawl's pages or archive for other programs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -98,9 +96,9 @@ class Command(ReadingCommand):
             self.write(form, opts)
 
     def write(self, form: str, opts: argparse.Namespace) -> None:
-        """Write `pages`, `graph` or `wacz`. Raises `SitecrawlError`."""
+        """Write `pages` or `wacz`. Raises `SitecrawlError`."""
         assert self.settings is not None
-        export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
+        export = {"pages": self._table, "wacz": self._wacz}[form]
         if form == "pages" and opts.format == _MARKDOWN:
             export = self._folder
             _check_folder(opts)
@@ -180,38 +178,16 @@ class Command(ReadingCommand):
                     print(f"scrapy: {error}. No importance is known", file=sys.stderr)
             yield directory
 
-    def _graph(self, opts: argparse.Namespace, name: str) -> Written:
-        _refuse(opts, "graph", "fields", "format", "all", "unique", "chunks")
-        if opts.since == _LAST:
-            raise UsageError("scrapy export graph takes no --since last", print_help=False)
-        target = Path(name)
-        if target.suffix not in {".parquet", ".arcs"}:
-            raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
-        use, agent = self._use()
-        choice = replace(_choice(opts), all=False, use=use)
-        with self.pages(opts) as reader, _room(target) as room, Pages(reader, agent=agent) as pages:
-            found = graph.LinkGraph(pages.chosen(choice), room)
-            if not found.nodes:
-                _say_nothing(reader, choice)
-            if target.suffix == ".parquet":
-                rows = (arc._asdict() for arc in found.all_arcs())
-                _write(name, WRITERS["parquet"](graph.FIELDS, rows))
-            else:
-                _write(str(target.with_suffix(".urls")), graph.url_lines(found.urls()))
-                _write(name, graph.arc_lines(found.all_arcs()))
-            _say_refused(pages, use)
-            return Written(f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
-
     def _wacz(self, opts: argparse.Namespace, name: str) -> Written:
         own = ("unique", "chunks")
         _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since", *own)
         target = Path(name)
         if target.suffix != ".wacz":
             raise UsageError("--output: end the file's name with .wacz", print_help=False)
-        with self.pages(opts) as reader, _room(target) as room, pages_with_texts(reader) as pages:
+        with self.pages(opts) as reader, pages_with_texts(reader) as pages:
             with file_errors(target), replaced(target) as file:
                 title = pages.directory.resolve().name
-                written = WaczWriter(pages, file, room).write(title, f"sitecrawl {sitecrawl.__version__}")
+                written = WaczWriter(pages, file).write(title, f"sitecrawl {sitecrawl.__version__}")
             if not written.pages:
                 _say_nothing(reader, Choice())
             if use := self._use()[0]:
@@ -322,13 +298,6 @@ def _say_nothing(reader: Reader, choice: Choice) -> None:
     """On stderr: nobody should take a table without rows for a crawl without pages."""
     why = in_store(reader, "nothing new") if choice.spans is not None else why_nothing(reader, choice.wanted)
     print(f"scrapy: {why}", file=sys.stderr)
-
-
-@contextmanager
-def _room(target: Path) -> Iterator[Path]:
-    """Raises `StorageError`."""
-    with file_errors(target.parent), room_beside(target) as room:
-        yield room
 
 
 def _write(name: str, parts: Iterable[bytes]) -> None:
