@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 from pagestore_helpers import exchange, page  # noqa: E402 - the path comes first
 
 from sitecrawl.pagestore import PageFilter, PageReader, WarcStore  # noqa: E402
-from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field  # noqa: E402
+from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field, row_of  # noqa: E402
 from sitecrawl.plugins.export.formats import WRITERS, Row  # noqa: E402
 from sitecrawl.plugins.export.pages import Choice, Pages  # noqa: E402
 
@@ -76,8 +76,7 @@ def run(what: str, fields: tuple[Field, ...], rows: Iterable[Row], count: int, t
     form = target.suffix[1:]
     watched, started = Watched(rows, count), time.perf_counter()
     with target.open("wb") as file:
-        for part in WRITERS[form](fields, watched):
-            file.write(part)
+        WRITERS[form](fields, watched, file)
     seconds = time.perf_counter() - started
     print(
         f"{what}, {form}: {watched.seen:,} rows in {seconds:,.1f} s, {watched.seen / seconds:,.0f} a second, "
@@ -114,7 +113,7 @@ def main() -> None:
             index_only = tuple(field for field in FIELDS if field.name not in FROM_RECORDS)
             for what, fields in (("the index alone", index_only), ("all fields", FIELDS)):
                 with PageReader(Path(name)) as reader, Pages(reader) as pages:
-                    rows = (one.row(fields) for one in pages.chosen(Choice(PageFilter(kind="page"))))
+                    rows = (row_of(fields, one) for one in pages.chosen(Choice(PageFilter(kind="page"))))
                     run(what, fields, rows, options.stored, target)
 
 

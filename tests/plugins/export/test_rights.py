@@ -18,7 +18,7 @@ from sitecrawl.page.items import Exchange, Headers
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.agent.stored_crawl import StoredCrawl
-from sitecrawl.plugins.export.fields import fields_named
+from sitecrawl.plugins.export.fields import fields_named, row_of
 from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.rights import HostRights, Said, said_of
 from sitecrawl.plugins.why.source import Source
@@ -201,7 +201,7 @@ def stored(directory: Path) -> PageReader:
 
 
 def rows(pages: Pages, **choice: Any) -> list[dict[str, Any]]:
-    return [one.row(fields_named("url,usage,robots")) for one in pages.chosen(Choice(**choice))]
+    return [row_of(fields_named("url,usage,robots"), one) for one in pages.chosen(Choice(**choice))]
 
 
 def test_columns(tmp_path: Path) -> None:
