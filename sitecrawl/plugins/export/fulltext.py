@@ -22,16 +22,19 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from sitecrawl.base.batches import batches
+from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.console.listing import Layout
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.columns import checksum
 from sitecrawl.plugins.export.exported_page import ExportedPage
+from sitecrawl.plugins.export.formats import iso_of
 from sitecrawl.plugins.export.marks import Mark
 from sitecrawl.plugins.export.pages import Choice, Pages
 
@@ -119,6 +122,7 @@ that takes grows with the square of what is found there: a fourth of a second at
 _STEPS: Final = 10_000
 """Instructions of SQLite between two looks at the clock: a few tenths of a millisecond."""
 _MARKERS = {ord(mark): " " for mark in FOUND}
+_SPACE: Final = re.compile(r"\s+")
 _PART = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
@@ -333,3 +337,24 @@ def _make(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
+
+
+def _facts(hit: Hit) -> Mapping[str, Any]:
+    """What was asked for stands in brackets."""
+    snippet = hit.snippet
+    for mark, bracket in zip(FOUND, "[]", strict=True):
+        snippet = snippet.replace(mark, bracket)
+    return {
+        **hit._asdict(),
+        "snippet": _SPACE.sub(" ", snippet),
+        "fetched": iso_of(hit.fetched),
+    }
+
+
+def _shown(hit: Hit) -> str:
+    title = one_line(_SPACE.sub(" ", hit.title or "(no title)"))
+    return f"{title}\n    {one_line(hit.url)}\n    {one_line(_facts(hit)['snippet'])}"
+
+
+HITS: Final = Layout("", _shown, Hit._fields, _facts)
+"""Rows of hits."""

@@ -34,9 +34,8 @@ from sitecrawl.plugins.export.fields import CHANGE, USUAL, Field, fields_named, 
 from sitecrawl.plugins.export.folder import FolderWriter
 from sitecrawl.plugins.export.formats import WRITERS, format_of
 from sitecrawl.plugins.export.marks import News
-from sitecrawl.plugins.export.pages import Choice, Pages
+from sitecrawl.plugins.export.pages import Choice, Pages, pages_with_texts
 from sitecrawl.plugins.export.passing import Once
-from sitecrawl.plugins.export.texts import pages_with_texts
 from sitecrawl.plugins.export.wacz import WaczWriter
 
 _LAST = "last"
