@@ -43,32 +43,30 @@ _APPLICATION_ID: Final = 0x53434654
 """`SCFT`"""
 _VERSION: Final = 2
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS pages (
+CREATE TABLE pages (
     id INTEGER PRIMARY KEY, url_key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, fetched REAL NOT NULL,
     title TEXT NOT NULL, text TEXT NOT NULL, anchors TEXT NOT NULL DEFAULT ''
 );
-CREATE TABLE IF NOT EXISTS links (
+CREATE TABLE links (
     target TEXT NOT NULL, text TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (target, text)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS new_links ON links (target) WHERE is_new;
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
+CREATE INDEX new_links ON links (target) WHERE is_new;
+CREATE VIRTUAL TABLE words USING fts5 (
     title, url, text, anchors, content = 'pages', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
 );
-CREATE TRIGGER IF NOT EXISTS pages_added AFTER INSERT ON pages BEGIN
+CREATE TRIGGER pages_added AFTER INSERT ON pages BEGIN
     INSERT INTO words (rowid, title, url, text, anchors)
     VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
-CREATE TRIGGER IF NOT EXISTS pages_changed AFTER UPDATE ON pages BEGIN
+CREATE TRIGGER pages_changed AFTER UPDATE ON pages BEGIN
     INSERT INTO words (words, rowid, title, url, text, anchors)
     VALUES ('delete', old.id, old.title, old.url, old.text, old.anchors);
     INSERT INTO words (rowid, title, url, text, anchors)
     VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
-CREATE TABLE IF NOT EXISTS marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
 _STATEMENTS = re.compile(r";\n(?=CREATE|\Z)")
-_TABLES: Final = ("words", "pages", "links", "marks")
-"""Of this version and those before it."""
 _CLEAR: Final = """
 DELETE FROM marks;
 DELETE FROM pages;
@@ -172,8 +170,6 @@ class SearchIndex:
         `StorageError`.
         """
         count = 0
-        with file_errors(self.path):
-            _make(self._db)
         marks = self._marks()
         stores = pages.stores
         if not all(marks.get(name, Mark()).holds_in(reader) for name, reader in stores):
@@ -239,9 +235,6 @@ class SearchIndex:
         `seconds`.
         """
         terms, until = _terms_of(text), time.monotonic() + seconds
-        with file_errors(self.path):
-            if _is_to_make(self._db):
-                raise FormatMismatch(f"{self.path} is of an earlier version: `scrapy search` makes it again")
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         hits = []
         with file_errors(self.path):
@@ -295,7 +288,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
     try:
         db.execute("PRAGMA journal_mode = WAL")
-        if not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if _is_empty(db):
             _make(db)
         _check_format(db, path)
     except BaseException:
@@ -305,38 +298,25 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    application, version = _format_of(db)
-    if application != _APPLICATION_ID or version > _VERSION:
+    found = tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if found != (_APPLICATION_ID, _VERSION):
         raise FormatMismatch(f"{path} is no index of this version: delete it, and the next search makes it again")
 
 
-def _format_of(db: sqlite3.Connection) -> tuple[int, int]:
-    application, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    return application, version
-
-
-def _is_to_make(db: sqlite3.Connection) -> bool:
-    """Whether it is empty, or of an earlier version: all that is in it comes from the stored pages."""
-    application, version = _format_of(db)
-    if application == _APPLICATION_ID:
-        return version < _VERSION
-    return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-
-
 def _make(db: sqlite3.Connection) -> None:
-    if not _is_to_make(db):
-        return
+    """In a file that is empty, unless another process is faster."""
     with db:  # which rolls back what fails
         db.execute("BEGIN IMMEDIATE")
-        if not _is_to_make(db):  # another process was faster
-            return
-        for table in _TABLES:
-            db.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in filter(str.strip, _STATEMENTS.split(_SCHEMA)):
-            db.execute(statement)
-        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
+        if _is_empty(db):
+            for statement in filter(str.strip, _STATEMENTS.split(_SCHEMA)):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
 
 
 def _facts(hit: Hit) -> Mapping[str, Any]:
