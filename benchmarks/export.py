@@ -2,12 +2,10 @@
 
     python benchmarks/export.py --rows 10000000 --format parquet
     python benchmarks/export.py --stored 200000
-    python benchmarks/export.py --linked 50000
 
 The first writes so many made-up rows, with a text of 500 characters each, into a file; the second stores so many
 small pages, and exports all fields but text and links, which are the index's, then all of them. Both print rows,
-seconds, rows a second, bytes, and the most memory that the process has held, with that at a tenth of the rows. The
-third makes the graph of so many made-up pages with 20 links each, to any of them.
+seconds, rows a second, bytes, and the most memory that the process has held, with that at a tenth of the rows.
 """
 
 from __future__ import annotations
@@ -18,22 +16,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import cast
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 from pagestore_helpers import exchange, page  # noqa: E402 - the path comes first
 
-from sitecrawl.pagestore import Capture, PageFilter, PageReader, WarcStore  # noqa: E402
-from sitecrawl.plugins.export.exported_page import ExportedPage  # noqa: E402
-from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field  # noqa: E402
+from sitecrawl.pagestore import PageFilter, PageReader, WarcStore  # noqa: E402
+from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field, row_of  # noqa: E402
 from sitecrawl.plugins.export.formats import WRITERS, Row  # noqa: E402
-from sitecrawl.plugins.export.graph import LinkGraph, arc_lines  # noqa: E402
 from sitecrawl.plugins.export.pages import Choice, Pages  # noqa: E402
 
 WORDS = [f"word{number}" for number in range(5_000)]
@@ -82,8 +76,7 @@ def run(what: str, fields: tuple[Field, ...], rows: Iterable[Row], count: int, t
     form = target.suffix[1:]
     watched, started = Watched(rows, count), time.perf_counter()
     with target.open("wb") as file:
-        for part in WRITERS[form](fields, watched):
-            file.write(part)
+        WRITERS[form](fields, watched, file)
     seconds = time.perf_counter() - started
     print(
         f"{what}, {form}: {watched.seen:,} rows in {seconds:,.1f} s, {watched.seen / seconds:,.0f} a second, "
@@ -105,53 +98,22 @@ def stored(directory: Path, count: int) -> None:
     store.close()
 
 
-@dataclass(frozen=True)
-class Linked:
-    """What a graph asks of a page."""
-
-    capture: Capture
-    links: list[str]
-
-
-def linked(directory: Path, count: int) -> None:
-    random, started = Random(1), time.process_time()
-    empty = Capture(**dict.fromkeys(Capture._fields))  # type: ignore[arg-type]
-
-    def url(number: int) -> str:
-        return f"http://host{number % 2_000}.example/a/page/{number}"
-
-    def pages() -> Iterator[Linked]:
-        for number in range(count):
-            links = [url(random.randrange(count)) for _ in range(20)]
-            yield Linked(empty._replace(url_key=url(number)), links)
-
-    graph = LinkGraph(cast("Iterable[ExportedPage]", pages()), directory)
-    size = sum(map(len, arc_lines(graph.all_arcs())))
-    print(
-        f"{graph.arcs:,} links between {graph.nodes:,} URLs, {size / 1e6:,.0f} MB: "
-        f"{time.process_time() - started:,.1f} s of CPU; memory {held():,.0f} MB"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--stored", type=int, default=0)
-    parser.add_argument("--linked", type=int, default=0)
     parser.add_argument("--format", choices=tuple(WRITERS), default="parquet")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="export-") as name:
         target = Path(name) / f"out.{options.format}"
         if options.rows:
             run("made-up rows", USUAL, made_up(options.rows), options.rows, target)
-        if options.linked:
-            linked(Path(name), options.linked)
         if options.stored:
             stored(Path(name), options.stored)
             index_only = tuple(field for field in FIELDS if field.name not in FROM_RECORDS)
             for what, fields in (("the index alone", index_only), ("all fields", FIELDS)):
                 with PageReader(Path(name)) as reader, Pages(reader) as pages:
-                    rows = (one.row(fields) for one in pages.chosen(Choice(PageFilter(kind="page"))))
+                    rows = (row_of(fields, one) for one in pages.chosen(Choice(PageFilter(kind="page"))))
                     run(what, fields, rows, options.stored, target)
 
 

@@ -97,16 +97,13 @@ class Part:
 def read_yaml(path: Path) -> Part:
     """Read the file's only document. Raises `OptionError`, which names file and line."""
     try:
-        return Part(compose(path, "rules"), [])
+        return Part(_root(text_in(path, "rules")), [])
     except Wrong as error:
         raise OptionError(f"{path}:{error.line}: {error}") from error
 
 
-def compose(path: Path, what: str) -> yaml.Node:
-    """The document as YAML's own node. Raises `OptionError`, naming `what` was expected, if the file cannot be read,
-    and `Wrong` if it is no YAML.
-    """
-    text = text_in(path, what)
+def _root(text: str) -> yaml.Node:
+    """Raises `Wrong` for what is no YAML."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

@@ -137,9 +137,6 @@ class Summary:
         if traffic.quarantined:
             yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
         yield from self._said_no()
-        if traffic.indexed is not None:
-            more = "; the next search takes in more" if traffic.indexing_is_cut else ""
-            yield "search index", traffic.indexed, f"new pages that `scrapy search` finds{more}"
         yield from self._totals()
         yield from self._seen()
         for number, fact in enumerate(self.facts[:WORST]):

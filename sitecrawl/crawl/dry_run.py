@@ -287,7 +287,6 @@ OF_PLUGINS: Final[dict[str, Any]] = {
     "SITECRAWL_EXPORTS": [],
     "SITECRAWL_REMOTE": "",
     "SITECRAWL_REPORT": "",
-    "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_WEBHOOKS": [],
 }
 """The same for settings of plug-ins, if these are installed."""

@@ -14,11 +14,6 @@ from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES, OF_TDM_FILES
 from sitecrawl.page.refusals import Kind
 
-INDEXED: Final = "search/indexed"
-"""Counts the pages that were taken into the search index."""
-INCOMPLETE: Final = "search/incomplete"
-"""True where the time was not enough for all of them."""
-
 LOST: Final = "cluster/lost_pages"
 """The statistic of pages that a worker has fetched and that do not count."""
 PUT_OFF: Final = "sitecrawl_put_off"
@@ -59,10 +54,6 @@ class Traffic:
     """Sitemaps that were not asked for: too many of their sites had brought nothing, or they are nested too deep."""
     requisites: Counter[int] = field(default_factory=Counter)
     """Responses by status to requests for what pages are made of."""
-    indexed: int | None = None
-    """Pages that were taken into the search index; None where none are to be."""
-    indexing_is_cut: bool = False
-    """Whether there are more of them."""
     rendered: int = 0
     """Pages that a browser has rendered."""
     gained: int = 0
@@ -98,8 +89,6 @@ class Traffic:
             lost=stats.get(LOST, 0),
             guesses=guesses.total(),
             sitemaps_left=sum(stats.get(f"sitemaps/{name}", 0) for name in ("left_out", "nested", "too_many")),
-            indexed=stats.get(INDEXED),
-            indexing_is_cut=stats.get(INCOMPLETE, False),
             rendered=stats.get("rendering/pages", 0),
             gained=stats.get("rendering/gained", 0),
             not_rendered=stats.get("rendering/given_up", 0),

@@ -19,17 +19,13 @@ import re
 import stat
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from cssselect import SelectorError
-from parsel.csstranslator import HTMLTranslator
-
 from sitecrawl.base.errors import OptionError, meant
-from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.base.secret_files import some_secret_in
 from sitecrawl.urls.url import parse, target_of
 
@@ -125,14 +121,14 @@ class Login:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """What a sheet's `login` says. Raises `OptionError`; files and the environment are looked at later."""
-        kind = _kind(given)
+        """What a sheet's `login` says, which the schema has found sound. Raises `OptionError` for what is of another
+        kind; files and the environment are looked at later.
+        """
+        kind = Kind(given["kind"])
         _check_names(given, kind)
-        values = {name: _OF_FIELDS[name](name, value) for name, value in given.items() if name != "kind"}
-        login = cls(kind, **values)
-        if login.url and urlsplit(login.url).scheme not in {"http", "https"}:
-            raise OptionError(f"login: url is {login.url!r}, and has to begin with https:// or http://")
-        return login
+        secrets = {name: Secret(given[name]) for name in ("token", "user", "password") if name in given}
+        entries = tuple((name, Secret(value)) for name, value in given.get("fields", {}).items())
+        return cls(**{**given, **secrets, "kind": kind, "fields": entries})
 
     @property
     def over_any(self) -> bool:
@@ -220,17 +216,6 @@ def _is_secret(name: str) -> bool:
     return any(word in name.lower() for word in ("pass", "pw", "secret", "token", "key", "pin", "code"))
 
 
-def _kind(given: Mapping[str, Any]) -> Kind:
-    if not isinstance(given, Mapping):
-        raise OptionError(f"login is a {type(given).__name__}, and has to be a table with a kind")
-    kinds = [*Kind]
-    name = given.get("kind")
-    if not isinstance(name, str) or name not in kinds:
-        said = f"is {name!r}" if "kind" in given else "is missing"
-        raise OptionError(f"login: kind {said}, and has to be one of {', '.join(kinds)}{meant(str(name), kinds)}")
-    return Kind(name)
-
-
 def _check_names(given: Mapping[str, Any], kind: Kind) -> None:
     known = _NEEDS[kind] | _ALSO.get(kind, frozenset()) | _OF_ALL
     for name in given:
@@ -242,77 +227,7 @@ def _check_names(given: Mapping[str, Any], kind: Kind) -> None:
             raise OptionError(f"login: {kind} takes {name!r}, which is missing")
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise OptionError(f"login: {name} is a {type(value).__name__}, and has to be a text")
-    return value
-
-
 def _line(text: str, name: str) -> str:
     if not text.isprintable():
         raise OptionError(f"login: {name} has more than one line, or what no header may hold")
     return text
-
-
-def _secret(name: str, value: Any) -> Secret:
-    return Secret(_line(_text(name, value), name))
-
-
-def _form_fields(name: str, value: Any) -> tuple[tuple[str, Secret], ...]:
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value):
-        raise OptionError(f"login: {name} is a {type(value).__name__}, and has to be a table of the form's fields")
-    return tuple((key, _secret(f"field {key!r}", one)) for key, one in value.items())
-
-
-def _regex(name: str, value: Any) -> str:
-    try:
-        compiled(text := _text(name, value))
-    except BadPattern as error:
-        raise OptionError(f"login: {name}: {error}") from None
-    return text
-
-
-def _selector(name: str, value: Any) -> str:
-    text = _text(name, value)
-    try:
-        HTMLTranslator().css_to_xpath(text)
-    except SelectorError as error:
-        raise OptionError(f"login: {name} is {text!r}, and that is no CSS selector: {error}") from None
-    return text
-
-
-def _success(name: str, value: Any) -> str:
-    text = _text(name, value)
-    if text.startswith(CSS):
-        _selector(name, text.removeprefix(CSS))
-        return text
-    return text if text.startswith(COOKIE) else _regex(name, text)
-
-
-def _boolean(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise OptionError(f"login: {name} is {value!r}, and has to be true or false")
-    return value
-
-
-def _number(name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise OptionError(f"login: {name} is {value!r}, and has to be a whole number from 1 on")
-    return value
-
-
-_OF_FIELDS: Final[Mapping[str, Any]] = {
-    "url": _text,
-    "fields": _form_fields,
-    "form": _selector,
-    "success": _success,
-    "logged_out": _regex,
-    "token": _secret,
-    "user": _secret,
-    "password": _secret,
-    "file": _text,
-    "required": _boolean,
-    "over_http": _boolean,
-    "per_hour": _number,
-}
-assert _OF_FIELDS.keys() == {one.name for one in fields(Login)} - {"kind"}

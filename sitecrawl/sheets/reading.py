@@ -13,7 +13,7 @@ from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.http.proxy import Proxy
 from sitecrawl.sheets.host_names import host_pattern
-from sitecrawl.sheets.login import Login
+from sitecrawl.sheets.login import COOKIE, CSS, Login
 from sitecrawl.sheets.sheet import RobotsException, Sheet, Sheets
 
 SECRET: Final = frozenset({"headers", "cookies", "proxy", "login"})
@@ -100,6 +100,33 @@ def _cookie_name(text: str) -> None:
         raise ValueError(f"{text!r} is no name of a cookie")
 
 
+def _selector(text: str) -> None:
+    from cssselect import SelectorError  # noqa: PLC0415 - for those who log in
+    from parsel.csstranslator import HTMLTranslator  # noqa: PLC0415
+
+    try:
+        HTMLTranslator().css_to_xpath(text)
+    except SelectorError as error:
+        raise ValueError(f"{text!r} is no CSS selector: {error}") from None
+
+
+def _success(text: str) -> None:
+    if text.startswith(CSS):
+        _selector(text.removeprefix(CSS))
+    elif not text.startswith(COOKIE):
+        compiled(text)
+
+
+def _login_page(text: str) -> None:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError("it has to begin with https:// or http://")
+
+
+def _secret(text: str) -> None:
+    if not text.isprintable():
+        raise ValueError("it has more than one line, or what no header may hold")
+
+
 def _proxy(text: str) -> None:
     if text:
         Proxy.of(text)
@@ -113,6 +140,10 @@ READERS: Final = {
     "cookie-name": _cookie_name,
     "cookie-value": _matching(_COOKIE_VALUE, "a cookie is ASCII without spaces, commas, semicolons and backslashes"),
     "proxy": _proxy,
+    "selector": _selector,
+    "login-success": _success,
+    "login-page": _login_page,
+    "secret": _secret,
     "reason": _matching(_REASON, "say in one line by whose leave"),
     "path": _matching(re.compile(r"/\S*"), "a path begins with a slash, and has no spaces"),
 }

@@ -17,7 +17,7 @@ from sitecrawl.base.errors import OptionError
 logger = logging.getLogger(__name__)
 
 ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
-"""Of a job file's name."""
+"""Of a job file's name. Those of YAML, which once were some, are refused by name."""
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 """Of the file's settings: above those of project and spider, below those of the command line."""
 

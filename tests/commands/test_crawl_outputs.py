@@ -80,10 +80,10 @@ def test_a_crawl_that_is_stopped_writes_nothing(web: LocalWeb, tmp_path: Path) -
 
 def test_what_is_to_be_written(tmp_path: Path) -> None:
     """The end of a file's name says what it is, in both settings a URL is a place elsewhere."""
-    given = {"SITECRAWL_EXPORTS": f"{tmp_path}/a.arcs,file://{tmp_path}/b.wacz", "SITECRAWL_REPORT": f"{tmp_path}/c"}
+    given = {"SITECRAWL_EXPORTS": f"{tmp_path}/a.csv,file://{tmp_path}/b.wacz", "SITECRAWL_REPORT": f"{tmp_path}/c"}
     found = outputs(Settings(given))
-    assert [output.target for output in found] == [f"{tmp_path}/a.arcs", f"file://{tmp_path}/b.wacz", f"{tmp_path}/c"]
-    assert [output.write.args[0] for output in found if isinstance(output.write, partial)] == ["graph", "wacz"]
+    assert [output.target for output in found] == [f"{tmp_path}/a.csv", f"file://{tmp_path}/b.wacz", f"{tmp_path}/c"]
+    assert [output.write.args[0] for output in found if isinstance(output.write, partial)] == ["pages", "wacz"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ def s3(server: S3) -> Iterator[S3]:
     ("words", "objects"),
     [
         (("export", "-o", "s3://pages/out/pages.jsonl"), {"out/pages.jsonl"}),
-        (("export", "graph", "-o", "s3://pages/links.arcs"), {"links.arcs", "links.urls"}),
         (("export", "wacz", "-o", "s3://pages/crawl.wacz"), {"crawl.wacz"}),
         (("report", "-o", "s3://pages/report.html"), {"report.html"}),
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from crawling import HELPERS, PROJECT, crawl, environment, with_settings
-from durable_steps import ADDED, EXPORTS, FOLDER, MARKS, REPORT, SEARCH, SEEN, UPLOAD, WACZ
+from durable_steps import ADDED, EXPORTS, FOLDER, INDEX, MARKS, REPORT, SEARCH, SEEN, UPLOAD
 from failpoints import POINT, TIMES
 from killing import command, killed_at
 from localweb import LocalWeb, linked
@@ -62,10 +62,10 @@ def test_export(job: Path, tmp_path: Path, log: Path) -> None:
 
 
 def test_archive(job: Path, tmp_path: Path, log: Path) -> None:
-    """It is not there, or whole; the folder in which it was made goes with the next one."""
+    """It is not there, or whole, and nothing else is beside it."""
     archive = tmp_path / "crawl.wacz"
     words = ["export", "wacz", "-d", str(job), "-o", str(archive)]
-    for point in WACZ:
+    for point in EXPORTS:
         killed_at(point, words, log)
     made(words, log)
     with zipfile.ZipFile(archive) as whole:
@@ -115,8 +115,10 @@ def test_upload(job: Path, tmp_path: Path, log: Path) -> None:
 
 
 def test_search(job: Path, log: Path) -> None:
-    """An index of other pages is made anew, and a kill before that leaves it as it was."""
+    """An index that is not whole is made whole, and one of other pages anew; a kill leaves it as it was."""
     words = ["search", "-d", str(job), "--limit", str(2 * PAGES), "page"]
+    for point in INDEX:
+        killed_at(point, words, log)
     made(words, log)
     with closing(sqlite3.connect(job / "search.sqlite")) as index, index:
         index.execute("UPDATE marks SET checksum = checksum + 1")

@@ -38,7 +38,7 @@ def site() -> Iterator[LocalWeb]:
 
 
 class Crawl:
-    """Of one site, with all that a crawl keeps: cookies, a search index, files at a store elsewhere."""
+    """Of one site, with all that a crawl keeps: cookies, files at a store elsewhere."""
 
     def __init__(self, site: LocalWeb, folder: Path) -> None:
         self.site = site
@@ -57,7 +57,6 @@ class Crawl:
                 "JOBDIR": self.job,
                 "SITECRAWL_DELAY_FACTOR": 0,
                 "SITECRAWL_WARC_SIZE": 6_000,
-                "SITECRAWL_SEARCH_INDEX": True,
                 "SITECRAWL_REMOTE": f"file://{self.store}",
                 "SITECRAWL_SHEETS": sheets,
                 "LOG_LEVEL": "INFO",

@@ -41,13 +41,11 @@ WORK = (
     "plugins.remote.store.Remote.send: put",
 )
 END = (
-    "plugins.export.fulltext._make: commit",
-    "plugins.export.fulltext.SearchIndex._transaction: commit",
     "seen.bloom.ScalableBloom.save: fsync",
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
     "frontier.urls.crawl_seen.CrawlSeen.save: batch",
-    "plugins.remote.snapshot.write_snapshot: unlink",
+    "plugins.remote.copy.write_snapshot: unlink",
     "plugins.remote.uploads.Upload.send: unlink",
     "plugins.remote.copy.RemoteCopy.finish: batch",
 )
@@ -90,17 +88,13 @@ REPAIRS = {
     ),
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
-EXPORTS = _replaced("plugins.export.commands.export._write")
+EXPORTS = _replaced("plugins.export.commands.export._file")
 MARKS = _replaced("plugins.export.marks.write_marks")
-WACZ = (
-    *_replaced("plugins.export.commands.export.Command._wacz"),
-    "plugins.export.rooms.room_beside: rmtree",
-    "plugins.export.rooms._take_away: rmtree",
-)
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
 UPLOAD = "plugins.remote.copy.send_all: batch"
+INDEX = ("plugins.export.fulltext._make: commit", "plugins.export.fulltext.SearchIndex._transaction: commit")
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
 FOLDER = "plugins.keyword.folder.PageFolder.save: replace"
 SEEN = (
@@ -156,8 +150,6 @@ LEFT_OUT: Final = {
             "cluster.check._Check._page_faults: batch",
             "cluster.copy.Copying._apply: batch",
             "cluster.copy.Copying._clear: batch",
-            "plugins.export.sorting.Sorted._spill: unlink",
-            "plugins.export.sorting.Sorted.clear: unlink",
         ),
         "it is in a folder for the time being, which nobody reads again",
     ),

@@ -9,6 +9,7 @@ import pytest
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.sheets.login import Kind, Login, exposed
+from sitecrawl.sheets.reading import read_sheets
 
 FORM = {"kind": "form", "url": "https://a.example/login", "fields": {"user": "me", "password": "secret"}}
 
@@ -48,19 +49,19 @@ def test_the_header(given: dict[str, Any], value: str) -> None:
     ("given", "message"),
     [
         ({}, "kind is missing"),
-        ({"kind": "from"}, "kind is 'from', and has to be one of form, bearer, basic, cookies: is form meant"),
+        ({"kind": "from"}, "has to be one of form, bearer, basic, cookies"),
         ({"kind": "form", "url": "https://a.example/"}, "form takes 'fields', which is missing"),
-        ({**FORM, "fields": ["user"]}, "fields is a list"),
-        ({**FORM, "fields": {"user": 1}}, "field 'user' is a int"),
+        ({**FORM, "fields": ["user"]}, "fields is not of use, and has to be a table"),
+        ({**FORM, "fields": {"user": 1}}, "user is not of use, and has to be a text"),
         ({**FORM, "url": "a.example/login"}, "has to begin with https:// or http://"),
-        ({**FORM, "urll": "x"}, "form has no 'urll': is url meant"),
+        ({**FORM, "urll": "x"}, "there is no 'urll' here: is url meant"),
         ({**FORM, "token": "x"}, "form has no 'token'"),
         ({**FORM, "form": "form["}, "is no CSS selector"),
         ({**FORM, "success": "css:["}, "is no CSS selector"),
         ({**FORM, "logged_out": "("}, "is no regular expression"),
         ({**FORM, "required": "no"}, "has to be true or false"),
-        ({**FORM, "per_hour": 0}, "has to be a whole number from 1 on"),
-        ({"kind": "bearer", "token": "two\nlines"}, "token has more than one line"),
+        ({**FORM, "per_hour": 0}, "has to be 1 or more"),
+        ({"kind": "bearer", "token": "two\nlines"}, "token: it has more than one line"),
         ({"kind": "basic", "user": "me"}, "basic takes 'password'"),
         ({"kind": "cookies"}, "cookies takes 'file'"),
     ],
@@ -68,7 +69,7 @@ def test_the_header(given: dict[str, Any], value: str) -> None:
 def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
     """What cannot be a login is an error that names what is wrong, without any secret."""
     with pytest.raises(OptionError) as caught:
-        Login.read(given)
+        read_sheets([{"hosts": ["a.example"], "login": given}], "here")
     assert message in str(caught.value)
     assert "secret" not in str(caught.value)
 

@@ -22,9 +22,8 @@ from sitecrawl.pagestore.workers import Reader
 from sitecrawl.plugins.export.change_rows import WITH_DIFFS
 from sitecrawl.plugins.export.changes import changes, spans_of, spans_since
 from sitecrawl.plugins.export.formats import iso_of
-from sitecrawl.plugins.export.fulltext import SearchIndex
-from sitecrawl.plugins.export.hit_rows import HITS
-from sitecrawl.plugins.export.texts import pages_with_texts
+from sitecrawl.plugins.export.fulltext import HITS, SearchIndex
+from sitecrawl.plugins.export.pages import pages_with_texts
 from sitecrawl.plugins.why.explain import why
 from sitecrawl.plugins.why.source import Source
 from sitecrawl.recrawl.rounds import rounds_in, span_of

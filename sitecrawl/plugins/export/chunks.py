@@ -15,19 +15,18 @@ from typing import Final, NamedTuple
 from sitecrawl.page.tables import Block
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.fields import Field
-from sitecrawl.plugins.export.formats import Row
 from sitecrawl.plugins.export.markdown import joined
 
 WORDS: Final = 300
 """Of a part at most, where nothing else is said: about 400 tokens of English, which models with room for 512 take."""
 LEAST_WORDS, MOST_WORDS = 20, 10_000
 FIELDS: Final = (
-    Field("url", "text"),
-    Field("title", "text"),
-    Field("headings", "texts"),
-    Field("text", "text"),
-    Field("position", "integer"),
-    Field("words", "integer"),
+    Field("url", "text", lambda part: part.page.capture.url),
+    Field("title", "text", lambda part: part.page.title),
+    Field("headings", "texts", lambda part: part.chunk.headings),
+    Field("text", "text", lambda part: part.chunk.text),
+    Field("position", "integer", lambda part: part.position),
+    Field("words", "integer", lambda part: part.chunk.words),
 )
 _MOST_WORD: Final = 40
 """Characters that count as one word: what is longer is cut."""
@@ -71,17 +70,17 @@ def chunks(blocks: Iterable[Block], most: int = WORDS) -> Iterator[Chunk]:
         yield _made(held, common, words)
 
 
-def chunk_rows(page: ExportedPage, most: int) -> Iterator[Row]:
-    """A row for each part of a page; none of a page without text."""
-    for position, chunk in enumerate(chunks(page.blocks or (), most)):
-        yield {
-            "url": page.capture.url,
-            "title": page.title,
-            "headings": list(chunk.headings),
-            "text": chunk.text,
-            "position": position,
-            "words": chunk.words,
-        }
+class Part(NamedTuple):
+    """What a row of `FIELDS` is made of."""
+
+    page: ExportedPage
+    position: int
+    chunk: Chunk
+
+
+def parts_of(page: ExportedPage, most: int) -> Iterator[Part]:
+    """The parts of a page; none of a page without text."""
+    return (Part(page, number, chunk) for number, chunk in enumerate(chunks(page.blocks or (), most)))
 
 
 def _made(held: Sequence[Block], path: Sequence[tuple[int, str]], words: int) -> Chunk:

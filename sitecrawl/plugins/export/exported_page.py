@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.page.budget import exceeded, within
@@ -20,7 +20,6 @@ from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
 from sitecrawl.plugins.export.documents.document import Document
-from sitecrawl.plugins.export.fields import Field, Value
 from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.rights import Said, said_of
 from sitecrawl.plugins.export.text import markdown_of, text_of
@@ -28,8 +27,6 @@ from sitecrawl.plugins.export.text import markdown_of, text_of
 if TYPE_CHECKING:
     from sitecrawl.plugins.export.metadata import Metadata
     from sitecrawl.plugins.export.pages import Pages
-
-_END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Times(NamedTuple):
@@ -205,48 +202,3 @@ class ExportedPage:
     def warc_file(self) -> str:
         """Its path, from the crawl's directory on."""
         return self._source.place_of(self._reader, self.capture)
-
-    def row(self, fields: Collection[Field]) -> dict[str, Value]:
-        return {field.name: _VALUES[field.name](self) for field in fields}
-
-
-def time_of(seconds: float) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < _END_OF_TIME else None
-
-
-_VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
-    "url": lambda page: page.capture.url,
-    "final_url": lambda page: page.final_url,
-    "status": lambda page: page.capture.status,
-    "kind": lambda page: page.capture.kind,
-    "first_fetched": lambda page: time_of(page.first_fetched),
-    "last_fetched": lambda page: time_of(page.last_fetched),
-    "modified": lambda page: page.modified,
-    "type": lambda page: page.capture.content_type,
-    "charset": lambda page: page.capture.charset,
-    "language": lambda page: page.language,
-    "title": lambda page: page.title,
-    "text": lambda page: page.text,
-    "pages": lambda page: None if page.document is None else page.document.pages,
-    "importance": lambda page: page.importance,
-    "depth": lambda page: page.capture.depth,
-    "referrer": lambda page: page.capture.referrer,
-    "canonical": lambda page: page.capture.canonical,
-    "noindex": lambda page: None if page.capture.noindex is None else bool(page.capture.noindex),
-    "size": lambda page: page.capture.payload_size if page.capture.size is None else page.capture.size,
-    "digest": lambda page: f"sha1:{page.capture.digest}",
-    "is_revisit": lambda page: page.capture.revisit_of is not None,
-    "warc_file": lambda page: page.warc_file,
-    "warc_offset": lambda page: page.capture.warc_offset,
-    "links": lambda page: page.links,
-    "change": lambda page: page.change,
-    "markdown": lambda page: page.markdown,
-    "jsonld": lambda page: page.metadata.jsonld if page.metadata else None,
-    "microdata": lambda page: page.metadata.microdata if page.metadata else None,
-    "opengraph": lambda page: page.metadata.opengraph if page.metadata else None,
-    "usage": lambda page: page.said.preferences,
-    "tdm_reservation": lambda page: page.said.reservation,
-    "tdm_policy": lambda page: page.said.policy,
-    "licenses": lambda page: page.said.licenses,
-    "robots": lambda page: page.said.directives,
-}

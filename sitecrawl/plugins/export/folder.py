@@ -23,10 +23,11 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.plugins.export.exported_page import ExportedPage, time_of
+from sitecrawl.plugins.export.exported_page import ExportedPage
+from sitecrawl.plugins.export.fields import time_of
 from sitecrawl.plugins.export.formats import iso
 from sitecrawl.plugins.export.markdown import joined
-from sitecrawl.plugins.export.once import Once
+from sitecrawl.plugins.export.passing import Once
 
 _MOST_FOLDERS: Final = 12
 """Below that of the host: the others are left out of a path."""

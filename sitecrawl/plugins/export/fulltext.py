@@ -22,16 +22,19 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from sitecrawl.base.batches import batches
+from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.console.listing import Layout
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.columns import checksum
 from sitecrawl.plugins.export.exported_page import ExportedPage
+from sitecrawl.plugins.export.formats import iso_of
 from sitecrawl.plugins.export.marks import Mark
 from sitecrawl.plugins.export.pages import Choice, Pages
 
@@ -40,32 +43,30 @@ _APPLICATION_ID: Final = 0x53434654
 """`SCFT`"""
 _VERSION: Final = 2
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS pages (
+CREATE TABLE pages (
     id INTEGER PRIMARY KEY, url_key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, fetched REAL NOT NULL,
     title TEXT NOT NULL, text TEXT NOT NULL, anchors TEXT NOT NULL DEFAULT ''
 );
-CREATE TABLE IF NOT EXISTS links (
+CREATE TABLE links (
     target TEXT NOT NULL, text TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (target, text)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS new_links ON links (target) WHERE is_new;
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
+CREATE INDEX new_links ON links (target) WHERE is_new;
+CREATE VIRTUAL TABLE words USING fts5 (
     title, url, text, anchors, content = 'pages', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
 );
-CREATE TRIGGER IF NOT EXISTS pages_added AFTER INSERT ON pages BEGIN
+CREATE TRIGGER pages_added AFTER INSERT ON pages BEGIN
     INSERT INTO words (rowid, title, url, text, anchors)
     VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
-CREATE TRIGGER IF NOT EXISTS pages_changed AFTER UPDATE ON pages BEGIN
+CREATE TRIGGER pages_changed AFTER UPDATE ON pages BEGIN
     INSERT INTO words (words, rowid, title, url, text, anchors)
     VALUES ('delete', old.id, old.title, old.url, old.text, old.anchors);
     INSERT INTO words (rowid, title, url, text, anchors)
     VALUES (new.id, new.title, new.url, new.text, new.anchors);
 END;
-CREATE TABLE IF NOT EXISTS marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
 _STATEMENTS = re.compile(r";\n(?=CREATE|\Z)")
-_TABLES: Final = ("words", "pages", "links", "marks")
-"""Of this version and those before it."""
 _CLEAR: Final = """
 DELETE FROM marks;
 DELETE FROM pages;
@@ -119,6 +120,7 @@ that takes grows with the square of what is found there: a fourth of a second at
 _STEPS: Final = 10_000
 """Instructions of SQLite between two looks at the clock: a few tenths of a millisecond."""
 _MARKERS = {ord(mark): " " for mark in FOUND}
+_SPACE: Final = re.compile(r"\s+")
 _PART = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
@@ -168,8 +170,6 @@ class SearchIndex:
         `StorageError`.
         """
         count = 0
-        with file_errors(self.path):
-            _make(self._db)
         marks = self._marks()
         stores = pages.stores
         if not all(marks.get(name, Mark()).holds_in(reader) for name, reader in stores):
@@ -180,9 +180,9 @@ class SearchIndex:
             nothing = {other: (0, 0) for other, _ in stores}
             span = marks.get(name, Mark()).id, reader.last_id
             for some in batches(pages.chosen(Choice(spans={**nothing, name: span})), _TOGETHER):
-                count += self._take(name, some, go_on)
                 if not go_on():
                     return count
+                count += self._take(name, some)
         while go_on() and self._join():
             pass
         return count
@@ -210,17 +210,10 @@ class SearchIndex:
         with file_errors(self.path):
             return {name: Mark(*mark) for name, *mark in self._db.execute("SELECT store, id, checksum FROM marks")}
 
-    def _take(self, store: str, some: Sequence[ExportedPage], go_on: Callable[[], bool]) -> int:
-        rows, links = [], []
-        for page in some:
-            row, said = _row(page), page.anchors
-            if not go_on():  # by then it may have been read in part
-                break
-            rows.append(row)
-            links += said
-        if not rows:
-            return 0
-        last = some[len(rows) - 1].capture
+    def _take(self, store: str, some: Sequence[ExportedPage]) -> int:
+        rows = [_row(page) for page in some]
+        links = [link for page in some for link in page.anchors]
+        last = some[-1].capture
         with file_errors(self.path), self._transaction():
             self._db.executemany(_PUT, rows)
             self._db.executemany(_LINK, links)
@@ -242,9 +235,6 @@ class SearchIndex:
         `seconds`.
         """
         terms, until = _terms_of(text), time.monotonic() + seconds
-        with file_errors(self.path):
-            if _is_to_make(self._db):
-                raise FormatMismatch(f"{self.path} is of an earlier version: `scrapy search` makes it again")
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         hits = []
         with file_errors(self.path):
@@ -298,7 +288,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
     try:
         db.execute("PRAGMA journal_mode = WAL")
-        if not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if _is_empty(db):
             _make(db)
         _check_format(db, path)
     except BaseException:
@@ -308,35 +298,43 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    application, version = _format_of(db)
-    if application != _APPLICATION_ID or version > _VERSION:
+    found = tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if found != (_APPLICATION_ID, _VERSION):
         raise FormatMismatch(f"{path} is no index of this version: delete it, and the next search makes it again")
 
 
-def _format_of(db: sqlite3.Connection) -> tuple[int, int]:
-    application, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    return application, version
+def _make(db: sqlite3.Connection) -> None:
+    """In a file that is empty, unless another process is faster."""
+    with db:  # which rolls back what fails
+        db.execute("BEGIN IMMEDIATE")
+        if _is_empty(db):
+            for statement in filter(str.strip, _STATEMENTS.split(_SCHEMA)):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")
 
 
-def _is_to_make(db: sqlite3.Connection) -> bool:
-    """Whether it is empty, or of an earlier version: all that is in it comes from the stored pages."""
-    application, version = _format_of(db)
-    if application == _APPLICATION_ID:
-        return version < _VERSION
+def _is_empty(db: sqlite3.Connection) -> bool:
     return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
 
 
-def _make(db: sqlite3.Connection) -> None:
-    if not _is_to_make(db):
-        return
-    with db:  # which rolls back what fails
-        db.execute("BEGIN IMMEDIATE")
-        if not _is_to_make(db):  # another process was faster
-            return
-        for table in _TABLES:
-            db.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in filter(str.strip, _STATEMENTS.split(_SCHEMA)):
-            db.execute(statement)
-        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
-        db.execute("COMMIT")
+def _facts(hit: Hit) -> Mapping[str, Any]:
+    """What was asked for stands in brackets."""
+    snippet = hit.snippet
+    for mark, bracket in zip(FOUND, "[]", strict=True):
+        snippet = snippet.replace(mark, bracket)
+    return {
+        **hit._asdict(),
+        "snippet": _SPACE.sub(" ", snippet),
+        "fetched": iso_of(hit.fetched),
+    }
+
+
+def _shown(hit: Hit) -> str:
+    title = one_line(_SPACE.sub(" ", hit.title or "(no title)"))
+    return f"{title}\n    {one_line(hit.url)}\n    {one_line(_facts(hit)['snippet'])}"
+
+
+HITS: Final = Layout("", _shown, Hit._fields, _facts)
+"""Rows of hits."""

@@ -17,7 +17,6 @@ FORMS: Final = {
     ".csv": "pages",
     ".jsonl": "pages",
     ".parquet": "pages",
-    ".arcs": "graph",
     ".wacz": "wacz",
 }
 """What `scrapy export` makes of a file whose name ends so."""

@@ -8,23 +8,29 @@ is first asked for, so an export that wants none opens no WARC file.
 from __future__ import annotations
 
 import heapq
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from sitecrawl.base.batches import batches
-from sitecrawl.page.document_kinds import Kind, kind_of
+from sitecrawl.base.extras import how_to_install
+from sitecrawl.page.budget import DEFAULT
+from sitecrawl.page.document_kinds import kind_of
 from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.pagestore.workers import Reader, WorkersReader, readers_of
-from sitecrawl.plugins.export.documents.document import Document
+from sitecrawl.plugins.export.documents.document import NOT_INSTALLED, Document
+from sitecrawl.plugins.export.documents.isolated import LIMITS, IsolatedDocuments
 from sitecrawl.plugins.export.exported_page import ExportedPage, Times
 from sitecrawl.plugins.export.rights import StoredRights
+from sitecrawl.plugins.export.text import finds_main_text
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.export.importance import Importance
@@ -49,13 +55,6 @@ class Choice:
     """Leave out what refuses this use (`SITECRAWL_USE`)."""
 
 
-class Documents(Protocol):
-    """Reads PDF and Office files, which is no work for this process."""
-
-    def read(self, kind: Kind, body: bytes) -> Document | None:
-        """None for one that cannot be read."""
-
-
 class Pages:
     """The pages in `reader`, with the texts of `documents` among them, and their importance in the `frontier` that is
     in a directory, the crawl's own if none is named. Closes what it opens itself, and not what it was given.
@@ -64,7 +63,7 @@ class Pages:
     def __init__(
         self,
         reader: Reader,
-        documents: Documents | None = None,
+        documents: IsolatedDocuments | None = None,
         frontier: Path | None = None,
         agent: str = AGENT,
     ) -> None:
@@ -209,3 +208,40 @@ def _name(store: Path, crawl: Path) -> str:
 def _joined(known: Times, one: Times) -> Times:
     newest = one.newest if (one.last, one.newest) > (known.last, known.newest) else known.newest
     return Times(min(known.first, one.first), max(known.last, one.last), newest)
+
+
+@contextmanager
+def pages_with_texts(reader: Reader, frontier: Path | None = None, agent: str = AGENT) -> Iterator[Pages]:
+    """Those in `reader`, and what is known of them in the `frontier`, if its directory is another; `agent` is
+    our name to robots.txt. What documents lacked is said on stderr at the end.
+    """
+    with closing(IsolatedDocuments()) as documents, Pages(reader, documents, frontier, agent) as pages:
+        yield pages
+        for line in lacking(documents.unread, pages):
+            print(f"scrapy: {line}", file=sys.stderr)
+
+
+def lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
+    """A line for each thing that texts lack."""
+    without = unread.get(NOT_INSTALLED, 0)
+    missing = {}
+    if pages.has_asked_for_text and not finds_main_text():
+        missing["export"] = "texts are whole pages, not their main texts"
+    if without:
+        missing["documents"] = f"{counted(without, 'PDF file')} no text"
+    if missing:
+        yield f"{', and '.join(missing.values())}: {how_to_install(','.join(missing))}"
+    others = Counter({reason: number for reason, number in unread.items() if reason != NOT_INSTALLED})
+    if others:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in others.most_common())
+        yield f"{counted(others.total(), 'document')} no text: {reasons}"
+    if pages.cut:
+        yield f"{counted(pages.cut, 'document')} more text than the {LIMITS.characters:,} characters that were read"
+    if pages.shortened:
+        most = f"the {DEFAULT.max_size:,} bytes or {DEFAULT.max_elements:,} elements that were read"
+        yield f"{counted(pages.shortened, 'page')} more than {most}"
+
+
+def counted(number: int, what: str) -> str:
+    """How many have something."""
+    return f"{number:,} {what} has" if number == 1 else f"{number:,} {what}s have"

@@ -7,7 +7,7 @@
     datapackage-digest.json      the SHA-256 of that
 
 Everything is written once, from the first byte to the last, and what has to be sorted is sorted on disk
-(`sorting`). WARC files and compressed indexes are stored as they are, so that a reader of the ZIP
+(`passing`). WARC files and compressed indexes are stored as they are, so that a reader of the ZIP
 can fetch a record by its place in the file.
 """
 
@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -35,7 +35,7 @@ from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.plugins.export.asked import as_query, with_query
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.pages import Choice, Pages
-from sitecrawl.plugins.export.sorting import Sorted
+from sitecrawl.plugins.export.passing import Once, Sorted
 from sitecrawl.plugins.export.surt import surt
 
 VERSION: Final = "1.1.1"
@@ -63,11 +63,10 @@ class _Store(NamedTuple):
 
 
 class WaczWriter:
-    """Writes the crawl of `pages` into `file`. Works in `directory`, which is for nothing else."""
+    """Writes the crawl of `pages` into `file`."""
 
-    def __init__(self, pages: Pages, file: BinaryIO, directory: Path) -> None:
+    def __init__(self, pages: Pages, file: BinaryIO) -> None:
         self._pages = pages
-        self._directory = directory
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self._now = datetime.now(UTC)
         self._resources: list[dict[str, str | int]] = []
@@ -77,9 +76,8 @@ class WaczWriter:
 
     def write(self, title: str, software: str) -> Written:
         """Raises `StorageError`."""
-        with self._zip:
+        with self._zip, Sorted() as lines:
             files = sum(map(self._archive, self._stores))
-            lines = Sorted(self._directory / "cdx")
             files += self._archive_earlier(lines)
             captures = self._index(lines)
             pages = self._page_list(title)
@@ -121,23 +119,18 @@ class WaczWriter:
         """The records with the bodies that earlier crawls have, in a file of their own: who replays looks for them by
         URL and time. Their lines of the index go into `lines`.
         """
-        digests = Sorted(self._directory / "earlier")
-        readers = {store.prefix: store.reader for store in self._stores}
-        for prefix, reader in readers.items():
-            for capture in reader.held_elsewhere():
-                digests.add(f"{capture.digest} {capture.id} {prefix}".encode())
         name, end = "earlier.warc.gz", 0
 
         def members() -> Iterator[bytes]:
             nonlocal end
-            for _, same in groupby(digests, lambda line: line.partition(b" ")[0]):
-                _, number, prefix = next(same).decode().split(" ", 2)
-                capture = readers[prefix].get(int(number))
-                assert capture is not None
-                reader, held = readers[prefix].held(capture)
-                yield reader.member(held)
-                lines.add(cdx_line(held._replace(warc_file=name, warc_offset=end)))
-                end += held.warc_length
+            with Once() as known:
+                for store in self._stores:
+                    for capture in store.reader.held_elsewhere():
+                        if known.is_new(capture.digest):
+                            reader, held = store.reader.held(capture)
+                            yield reader.member(held)
+                            lines.add(cdx_line(held._replace(warc_file=name, warc_offset=end)))
+                            end += held.warc_length
 
         found = members()
         first = next(found, None)

@@ -22,15 +22,14 @@ _UNCOMMENTED: Final = ("crawl", "seeds")
 """The key without which there is no crawl."""
 
 
-def commented(*, as_yaml: bool) -> str:
+def commented() -> str:
     """The text of the file."""
     head = "\n".join(f"# {line}" for line in _HEAD)
-    tables = _yaml_table if as_yaml else _toml_table
-    parts = ["\n".join(tables(name, schema)) for name, schema in job_schema()["properties"].items()]
+    parts = ["\n".join(_table(name, schema)) for name, schema in job_schema()["properties"].items()]
     return "\n\n".join([head, *parts]) + "\n"
 
 
-def _toml_table(table: str, schema: Mapping[str, Any]) -> Iterator[str]:
+def _table(table: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield from _about(schema["description"])
     is_list = schema["type"] == "array"
     mark = "" if table == _UNCOMMENTED[0] else "#"
@@ -38,16 +37,6 @@ def _toml_table(table: str, schema: Mapping[str, Any]) -> Iterator[str]:
     for key, one in _keys(schema):
         yield from _about(_meaning(one))
         yield f"{_mark(table, key)}{key} = {_toml(_value(one))}"
-
-
-def _yaml_table(table: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    yield from _about(schema["description"])
-    is_list = schema["type"] == "array"
-    yield f"{'' if table == _UNCOMMENTED[0] else '#'}{table}:"
-    for number, (key, one) in enumerate(_keys(schema)):
-        yield from _about(_meaning(one), "  ")
-        before, after = ("    ", "") if is_list and number else ("  ", "- " if is_list else "")
-        yield f"{before}{_mark(table, key)}{after}{key}: {json.dumps(_value(one), ensure_ascii=False)}"
 
 
 def _keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -75,8 +64,8 @@ def _value(schema: Mapping[str, Any]) -> Any:
     return schema["examples"][0] if "examples" in schema else schema["default"]
 
 
-def _about(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+def _about(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
 def _toml(value: Any) -> str:

@@ -5,9 +5,11 @@ nothing cuts it then. A run with a store begins a file of its own, so what an ea
 at the end the last file as well. What the store has confirmed is noted in the next batch. A kill in between costs the
 note, and the next run asks the store, which has the file: it is not sent again.
 
-    URL/NAME/sitecrawl.json     whose it is (`remote.mark`)
+    URL/NAME/sitecrawl.json     whose it is (`store.claim`)
     URL/NAME/warc/FILE          as here
     URL/NAME/pages.sqlite       as of the end of the last run
+
+What is confirmed stands in the crawl's database, under `remote/` in its family `meta`.
 
 NAME is the crawl directory's; of a worker of a cluster it is the crawl's, and `worker-` and the worker's name on
 Redis. So what is fetched from there is a directory that `scrapy pages` and the like can read.
@@ -16,9 +18,13 @@ Redis. So what is fetched from there is a directory that `scrapy pages` and the 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from contextlib import suppress
-from dataclasses import dataclass
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,26 +32,83 @@ from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import size
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl import sharing
-from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.meta import REMOTE
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.reader import files_at
 from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.remote.confirmed import Confirmed
-from sitecrawl.plugins.remote.errors import RemoteError
-from sitecrawl.plugins.remote.mark import claim, owner_of
-from sitecrawl.plugins.remote.options import RemoteOptions
-from sitecrawl.plugins.remote.places import remote
-from sitecrawl.plugins.remote.snapshot import write_snapshot
-from sitecrawl.plugins.remote.store import Remote, Sent
+from sitecrawl.plugins.remote.options import RemoteOptions, remote
+from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent, claim, owner_of
 from sitecrawl.plugins.remote.uploads import Upload, Uploads
 
 logger = logging.getLogger(__name__)
 
 _SNAPSHOT: Final = f"{INDEX_FILE}.sent"
 """The copy of the index here, while it is on its way."""
+_WARC: Final = "warc/"
+"""With that begin the names of WARC files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Of a file."""
+
+    at: str
+    """The URL that it is below."""
+    state: str
+    """The file's when it was sent."""
+    compared: bool
+    """Whether the store told a checksum."""
+    noted: float
+    """Unix time."""
+
+
+class Confirmed:
+    """The files that are below `url`."""
+
+    def __init__(self, url: str, database: Database) -> None:
+        self._url = url
+        self._files = {name: row for name, row in _rows(database) if row.at == url}
+
+    @property
+    def warc_files(self) -> int:
+        return sum(name.startswith(_WARC) for name in self._files)
+
+    def has(self, name: str, state: str) -> bool:
+        """Whether the file was in that state, its size or what else changes with it, when it was sent."""
+        return name in self._files and self._files[name].state == state
+
+    def note(self, batch: Batch, state: str, sent: Sent) -> None:
+        """With the next batch. In memory at once: where the batch fails, there is no other in this run."""
+        row = self._files[sent.name] = _Row(self._url, state, sent.is_compared, time.time())
+        batch.put("meta", REMOTE + sent.name.encode(), json.dumps(asdict(row)).encode())
+
+
+def _rows(database: Database) -> Iterator[tuple[str, _Row]]:
+    try:
+        for key, value in database.scan("meta", REMOTE, next_prefix(REMOTE)):
+            yield key[len(REMOTE) :].decode(), _Row(**json.loads(value))
+    except (ValueError, TypeError) as error:
+        raise CorruptFile(
+            f"{database.path} says of files elsewhere what cannot be read ({error}): restore it from a copy"
+        ) from error
+
+
+def write_snapshot(index: Path, target: Path) -> None:
+    """Of the last commit; the crawl may write on meanwhile. Not in WAL mode: a folder that cannot be written to will
+    do for who reads it. Raises `StorageError`.
+    """
+    with file_errors(target):
+        target.unlink(missing_ok=True)
+        with closing(connect_read_only(index)) as source, closing(sqlite3.connect(target)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +124,6 @@ class RemoteFigures:
     """Files that are not confirmed."""
     failures: int
     """Attempts of this run that came to nothing."""
-
-    def stats(self) -> dict[str, int]:
-        """By the names that they have in Scrapy's statistics, behind `remote/`."""
-        return {"files": self.files, "bytes": self.sent, "waiting": self.waiting, "failures": self.failures}
 
     def __str__(self) -> str:
         waiting = f", {self.waiting:,} waiting" if self.waiting else ""
@@ -162,9 +221,12 @@ class RemoteCopy(Participant):
         self._tell()
 
     def _tell(self) -> None:
-        for name, number in self.figures().stats().items():
-            self._stats.set_value(f"remote/{name}", number)
-        self._stats.set_value("remote/place", str(self.figures()))
+        figures = self.figures()
+        for name, value in {
+            "files": figures.files, "bytes": figures.sent, "waiting": figures.waiting, "failures": figures.failures,
+            "place": str(figures),
+        }.items():  # fmt: skip
+            self._stats.set_value(f"remote/{name}", value)
 
     async def finish(self) -> None:
         """The crawl's last checkpoint is made: send what is left, for as long as that may take, and note it."""

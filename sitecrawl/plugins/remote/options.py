@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scrapy.settings import BaseSettings
+
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.expressions import expression
 from sitecrawl.base.secret_files import some_secret_in
+from sitecrawl.plugins.remote import REMOTE, REMOTE_OPTIONS, REMOTE_WAIT
 
-WHOLE: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
-"""Object stores: an object is there when its upload has ended, and not before."""
-LOCAL: Final = frozenset({"file"})
+OBJECTS: Final = frozenset({"s3", "s3a"})
+"""An object is there when its upload has ended, and not before."""
+FILES: Final = "file"
 """A disk, perhaps one that is shared: a file is written under another name, synced, and moved."""
-MOVED: Final = frozenset({"sftp", "ssh"})
-"""The same over a network, without the sync."""
-
-WAIT: Final = 300.0
 
 _SECRET: Final = expression(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
 """Names of options whose values nobody may read off a command line."""
@@ -31,7 +30,7 @@ _NOT_IN_A_NAME: Final = expression(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
-    """Get it by `remote_options`."""
+    """Get it by `remote_options`, or from settings by `remote`."""
 
     url: str
     """Where files go, without a slash at its end."""
@@ -39,7 +38,7 @@ class RemoteOptions:
     """What fsspec's file system takes."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values that no message may have."""
-    wait: float = WAIT
+    wait: float = 0.0
     """Seconds for which a crawl waits at its end for what is not sent yet."""
 
     @property
@@ -51,7 +50,7 @@ class RemoteOptions:
         return "/".join((self.url, *names))
 
 
-def remote_options(url: str, storage: Mapping[str, Any], wait: float = WAIT) -> RemoteOptions:
+def remote_options(url: str, storage: Mapping[str, Any], wait: float = 0.0) -> RemoteOptions:
     """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
     _check(url)
     secrets: list[str] = []
@@ -66,11 +65,8 @@ def safe_name(name: str) -> str:
 
 def _check(url: str) -> None:
     scheme, _, rest = url.partition("://")
-    known = sorted(WHOLE | LOCAL | MOVED)
-    if scheme not in known:
-        raise OptionError(
-            f"A store elsewhere is a URL with one of the schemes {', '.join(known)}, and not {scheme!r}"
-        )
+    if scheme not in OBJECTS | {FILES}:
+        raise OptionError(f"A store elsewhere is a URL with one of the schemes file, s3, s3a, and not {scheme!r}")
     if _PASSWORD.search(url):
         raise OptionError(
             f"The {scheme} URL of a store elsewhere has a password in it, which logs would keep: "
@@ -80,7 +76,7 @@ def _check(url: str) -> None:
         raise OptionError(f"The {scheme} URL of a store elsewhere has a space, a ?, a # or a :: in it: take that out")
     if not rest.strip("/"):
         raise OptionError(f"The URL {url!r} names no place in the store")
-    if scheme in LOCAL and not rest.startswith("/"):
+    if scheme == FILES and not rest.startswith("/"):
         raise OptionError(f"The URL {url!r} has to begin with {scheme}:/// and a whole path")
 
 
@@ -104,3 +100,19 @@ def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[st
             )
         else:
             yield name, value
+
+
+def remote(settings: BaseSettings, *places: str) -> RemoteOptions:
+    """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE. Raises `OptionError`."""
+    if not (url := REMOTE.read(settings)):
+        raise OptionError("Say where to: -s SITECRAWL_REMOTE=s3://BUCKET/PREFIX")
+    return remote_at(settings, "/".join((url.rstrip("/"), *map(safe_name, places))))
+
+
+def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
+    """The store at `url`, with the options that the settings have for all. Raises `OptionError`."""
+    try:
+        storage = REMOTE_OPTIONS.read(settings)
+    except (TypeError, ValueError) as error:
+        raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
+    return remote_options(url, storage, REMOTE_WAIT.read(settings))

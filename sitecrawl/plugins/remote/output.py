@@ -11,7 +11,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.plugins.remote.places import remote_at
+from sitecrawl.plugins.remote.options import remote_at
 from sitecrawl.plugins.remote.store import Remote
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.plugins.remote.errors import RemoteError
-from sitecrawl.plugins.remote.store import Remote, Sent
+from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent
 
 logger = logging.getLogger(__name__)
 

@@ -198,5 +198,5 @@ def test_chunks(crawls: Path) -> None:
     }  # fmt: skip
     done = command("export", "--chunks", "20", "-o", "chunks.parquet", "--limit", "1", cwd=crawls)
     assert done.stderr == "1 chunks of 1 pages are in chunks.parquet\n"
-    for words in (["--chunks", "5"], ["--chunks", "--fields", "url"], ["graph", "-o", "x.arcs", "--chunks"]):
+    for words in (["--chunks", "5"], ["--chunks", "--fields", "url"], ["wacz", "-o", "x.wacz", "--chunks"]):
         assert command("export", *words, cwd=crawls).returncode == 2

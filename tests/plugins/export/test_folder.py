@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, Page
 
 from sitecrawl.plugins.export.folder import Names
-from sitecrawl.plugins.export.once import Once
+from sitecrawl.plugins.export.passing import Once
 
 HOST = "http://site.example"
 NAV = "<nav><ul><li><a href=/>Home</a><li><a href=/imprint>Imprint</a></ul></nav>"

@@ -194,24 +194,6 @@ def test_another_version(tmp_path: Path) -> None:
         SearchIndex(tmp_path)
 
 
-def test_an_earlier_version(tmp_path: Path) -> None:
-    """An index of an earlier version, with other columns, is made again; without that, what to do is said."""
-    store(tmp_path, {"a": ("", "new words")})
-    old = sqlite3.connect(tmp_path / FILE)
-    old.executescript(
-        "CREATE TABLE pages (id INTEGER PRIMARY KEY, url TEXT, text TEXT);"
-        "CREATE VIRTUAL TABLE words USING fts5 (url, text, content = 'pages', content_rowid = 'id');"
-        "CREATE TRIGGER pages_added AFTER INSERT ON pages BEGIN INSERT INTO words VALUES (new.url, new.text); END;"
-        "CREATE TABLE marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);"
-        "INSERT INTO pages VALUES (1, 'http://a.example/old', 'old words');"
-        "PRAGMA application_id = 1396917844; PRAGMA user_version = 1;"
-    )
-    old.close()
-    with SearchIndex(tmp_path) as index, pytest.raises(FormatMismatch, match="makes it again"):
-        index.find("words", 10)
-    assert (found(tmp_path, "old"), found(tmp_path, "words")) == ([], ["a"])
-
-
 def test_the_command(tmp_path: Path) -> None:
     """A hit is three lines, without what a terminal obeys; programs get JSON or CSV."""
     store(

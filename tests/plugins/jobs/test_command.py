@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from crawling import crawl, scrapy
 from localweb import LocalWeb, linked
 
@@ -54,27 +53,25 @@ def keys(values: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 class TestInit:
-    @pytest.mark.parametrize("name", ["site.toml", "site.yaml"])
-    def test_every_key_is_there(self, name: str, tmp_path: Path) -> None:
+    def test_every_key_is_there(self, tmp_path: Path) -> None:
         """Uncommented, the file is a sound job with all that the schema knows; as it is, one with seeds alone."""
-        text = commented(as_yaml=name.endswith("yaml"))
-        path = tmp_path / name
+        text = commented()
+        path = tmp_path / "site.toml"
         path.write_text(uncommented(text))
         read_job(path)
-        read = tomllib.loads if name.endswith("toml") else yaml.safe_load
         tables = job_schema()["properties"]
         expected = {table: set(schema.get("properties", {})) for table, schema in tables.items()}
         expected["sheets"] = set(sheet_schema()["properties"])
-        found = keys(read(uncommented(text)))
+        found = keys(tomllib.loads(uncommented(text)))
         assert {**found, "spider": set(), "settings": set()} == expected
-        assert read(text) == {"crawl": {"seeds": ["https://example.com/"]}}
+        assert tomllib.loads(text) == {"crawl": {"seeds": ["https://example.com/"]}}
 
     def test_it_overwrites_nothing(self, tmp_path: Path) -> None:
         """A file is written once; another name than that of a job file is refused."""
         path = tmp_path / "site.toml"
         assert scrapy("job", "init", str(path)).returncode == 0
         written = path.read_text()
-        assert written == commented(as_yaml=False) == scrapy("job", "init").stdout
+        assert written == commented() == scrapy("job", "init").stdout
         again = scrapy("job", "init", str(path))
         assert (again.returncode, path.read_text()) == (1, written)
         assert "File exists" in again.stderr
@@ -153,7 +150,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("name", "text", "message"),
         [
-            ("site.txt", "", "is no job file: those end with .toml, .yaml or .yml"),
+            ("site.txt", "", "is no job file: those are TOML"),
             ("site.toml", "[crawl]\nspider = 'nobody'", "is for the spider nobody, which is not in this project"),
             ("site.toml", "", "seeds is empty: say what to crawl"),
             ("none/site.toml", None, "No such file"),

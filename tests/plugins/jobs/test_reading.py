@@ -66,31 +66,10 @@ recrawl_budget = 100
 DOWNLOAD_TIMEOUT = 60
 """
 
-YAML = """
-crawl:
-  seeds: ["https://example.com/a,b", b.example]
-  scope: host
-  deny: [print, "x,y"]
-  max_pages: 10
-  sitemaps: true
-  hubs: ["https://example.com/news", "https://example.com/blog"]
-  render: auto
-  requisites: false
-spider: {rules: rules.yaml, threshold: 0.5}
-politeness: {delay: 2, contact: "https://example.org"}
-sheets:
-  - hosts: ["*.example.com"]
-    delay: 5
-outputs: {feeds: [pages.csv, "s3://bucket/pages.jsonl"]}
-schedule: {recrawl: true, recrawl_budget: 100}
-settings: {DOWNLOAD_TIMEOUT: 60}
-"""
 
-
-@pytest.mark.parametrize(("name", "text"), [("site.toml", TOML), ("site.yaml", YAML), ("site.yml", YAML)])
-def test_what_a_file_tells(name: str, text: str, tmp_path: Path) -> None:
-    """A file becomes arguments and settings; both forms are the same job."""
-    job = read_job(written(tmp_path, text, name))
+def test_what_a_file_tells(tmp_path: Path) -> None:
+    """A file becomes arguments and settings."""
+    job = read_job(written(tmp_path, TOML))
     assert (job.name, job.spider) == ("site", "")
     assert job.arguments == {
         "seeds": ["https://example.com/a,b", "b.example"],

@@ -12,7 +12,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import REMOTE
 from sitecrawl.frontier.reader import files_at, files_elsewhere
-from sitecrawl.plugins.remote.confirmed import Confirmed
+from sitecrawl.plugins.remote.copy import Confirmed
 from sitecrawl.plugins.remote.store import Sent
 from sitecrawl.urls.fingerprint import HASH_NAME
 

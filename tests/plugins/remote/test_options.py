@@ -32,7 +32,6 @@ def test_a_url_of_no_use(url: str, said: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "sftp://me:hush@host/a",
         "s3://key:hush@bucket",
         "s3://key:hush@bucket/a?b",
         "s3://key:hu/hush@bucket/a",

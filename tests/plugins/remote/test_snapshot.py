@@ -10,7 +10,7 @@ from pagestore_helpers import exchange
 from sitecrawl.base.errors import StorageError
 from sitecrawl.pagestore import PageReader, WarcStore
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.plugins.remote.snapshot import write_snapshot
+from sitecrawl.plugins.remote.copy import write_snapshot
 
 
 def test_as_of_the_last_commit(tmp_path: Path) -> None:

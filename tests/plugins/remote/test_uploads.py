@@ -11,9 +11,8 @@ from unittest.mock import Mock
 import pytest
 from waiting import until
 
-from sitecrawl.plugins.remote.errors import RemoteError
 from sitecrawl.plugins.remote.options import remote_options
-from sitecrawl.plugins.remote.store import Remote
+from sitecrawl.plugins.remote.store import Remote, RemoteError
 from sitecrawl.plugins.remote.uploads import Upload, Uploads
 
 

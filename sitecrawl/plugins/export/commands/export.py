@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO
 
 from scrapy.exceptions import UsageError
 
@@ -21,23 +21,21 @@ from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.nothing import Counted, in_store, why_nothing
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.crawl.outputs import is_remote, output
-from sitecrawl.crawldir.durable import replaced, write_atomically
+from sitecrawl.crawldir.durable import replaced
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import Reader
-from sitecrawl.plugins.export import USE, graph
+from sitecrawl.plugins.export import USE
 from sitecrawl.plugins.export.changes import GONE, MOVED, changes
 from sitecrawl.plugins.export.chunks import FIELDS as CHUNK_FIELDS
-from sitecrawl.plugins.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, chunk_rows
+from sitecrawl.plugins.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, parts_of
 from sitecrawl.plugins.export.exported_page import ExportedPage
-from sitecrawl.plugins.export.fields import CHANGE, USUAL, Field, fields_named
+from sitecrawl.plugins.export.fields import CHANGE, USUAL, Field, fields_named, row_of
 from sitecrawl.plugins.export.folder import FolderWriter
 from sitecrawl.plugins.export.formats import WRITERS, format_of
 from sitecrawl.plugins.export.marks import News
-from sitecrawl.plugins.export.once import Once
-from sitecrawl.plugins.export.pages import Choice, Pages
-from sitecrawl.plugins.export.rooms import room_beside
-from sitecrawl.plugins.export.texts import pages_with_texts
+from sitecrawl.plugins.export.pages import Choice, Pages, pages_with_texts
+from sitecrawl.plugins.export.passing import Once
 from sitecrawl.plugins.export.wacz import WaczWriter
 
 _LAST = "last"
@@ -45,17 +43,20 @@ _LEFT = frozenset({GONE, MOVED})
 """What has become of pages that are there no more."""
 _STDOUT = "-"
 _MARKDOWN = "markdown"
-_FORMS = ("pages", "graph", "wacz")
+_FORMS = ("pages", "wacz")
+_NOT_OF_ARCHIVES = (
+    "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since", "unique", "chunks",
+)  # fmt: skip
+"""Options."""
 
 
 class Command(ReadingCommand):
-    """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), the links between them as a graph (Parquet,
-    or an arc list and its URLs), or everything as one archive that replays (WACZ). The ending of the file's name
-    chooses the format. Works while the crawl runs.
+    """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), or everything as one archive that replays
+    (WACZ). The ending of the file's name chooses the format. Works while the crawl runs.
     """
 
-    usage = "[options] [pages | graph | wacz]"
-    summary = "Write a crawl's pages, links or archive for other programs"
+    usage = "[options] [pages | wacz]"
+    summary = "Write a crawl's pages or archive for other programs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -98,70 +99,79 @@ class Command(ReadingCommand):
             self.write(form, opts)
 
     def write(self, form: str, opts: argparse.Namespace) -> None:
-        """Write `pages`, `graph` or `wacz`. Raises `SitecrawlError`."""
+        """Write `pages` or `wacz`. Raises `SitecrawlError`."""
         assert self.settings is not None
-        export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
-        if form == "pages" and opts.format == _MARKDOWN:
-            export = self._folder
-            _check_folder(opts)
+        export = {"pages": self._table, "wacz": self._wacz, _MARKDOWN: self._folder}[_checked(form, opts)]
+        news: list[News] = []
         with output(opts.output, self.settings) as target:
-            written = export(opts, target)
-        written.taken()
-        _report(opts.output, written)
+            what, unreadable = export(opts, target, news)
+        for one in news:
+            one.taken()
+        if opts.output != _STDOUT:
+            print(f"{what} are in {visible(opts.output)}", file=sys.stderr)
+        if unreadable:
+            print(
+                f"scrapy: {unreadable:,} pages could not be read and have no text: `scrapy check-crawl` says why",
+                file=sys.stderr,
+            )
 
-    def _table(self, opts: argparse.Namespace, target: str) -> Written:
+    def _table(self, opts: argparse.Namespace, target: str, news: list[News]) -> tuple[str, int]:
         form = _format(opts)
         usual = USUAL if opts.since != _LAST else (*USUAL, CHANGE)
         try:
             fields = fields_named(opts.fields) if opts.fields is not None else usual
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
-        with self._chosen(opts, fields) as chosen:
+        with self._chosen(opts, fields, news) as chosen:
             pages = Counted(chosen.pages)
             if opts.chunks is None:
-                _write(target, WRITERS[form](fields, (page.row(fields) for page in pages)))
-                return chosen.written(f"{pages.number:,} pages", is_empty=not pages.number)
-            rows = Counted(row for page in pages for row in chunk_rows(page, opts.chunks) if page.change not in _LEFT)
-            _write(target, WRITERS[form](CHUNK_FIELDS, rows))
-            what = f"{rows.number:,} chunks of {pages.number:,} pages"
-            return chosen.written(what, is_empty=not pages.number)
+                rows = Counted(row_of(fields, page) for page in pages)
+            else:
+                fields = CHUNK_FIELDS
+                present = (page for page in pages if page.change not in _LEFT)
+                rows = Counted(row_of(fields, part) for page in present for part in parts_of(page, opts.chunks))
+            with _file(target) as file:
+                WRITERS[form](fields, rows, file)
+            of_chunks = f"{rows.number:,} chunks of " if opts.chunks is not None else ""
+            return chosen.said(f"{of_chunks}{pages.number:,} pages", is_empty=not pages.number)
 
-    def _folder(self, opts: argparse.Namespace, target: str) -> Written:
-        with self._chosen(opts) as chosen:
+    def _folder(self, opts: argparse.Namespace, target: str, news: list[News]) -> tuple[str, int]:
+        with self._chosen(opts, (), news) as chosen:
             folder = FolderWriter(Path(target))
             folder.write(page for page in chosen.pages if page.change not in _LEFT)
             without = f" ({folder.without_text:,} pages without text are not)" if folder.without_text else ""
-            written = f"{folder.number:,} pages{without}"
-            return chosen.written(written, is_empty=not folder.number + folder.without_text)
+            return chosen.said(f"{folder.number:,} pages{without}", is_empty=not folder.number + folder.without_text)
 
     @contextmanager
-    def _chosen(self, opts: argparse.Namespace, fields: Sequence[Field] = ()) -> Iterator[_Chosen]:
-        """The pages that are meant, for `fields`. Raises `UsageError`, `StorageError`."""
-        if opts.chunks is not None:
-            _check_chunks(opts)
-        goes_on = _goes_on(opts)
+    def _chosen(self, opts: argparse.Namespace, fields: Sequence[Field], news: list[News]) -> Iterator[_Chosen]:
+        """The pages that are meant, for `fields`; adds to `news` what is to be told when they are where they are to
+        go. Raises `StorageError`.
+        """
+        goes_on, opts.since = opts.since == _LAST, None if opts.since == _LAST else opts.since
         use, agent = self._use()
-        choice = replace(_choice(opts), limit=None if opts.unique else opts.limit, use=use)
+        wanted = replace(filter_of(opts), kind=opts.kind or "page")
+        choice = Choice(wanted, all=opts.all, limit=None if opts.unique else opts.limit, use=use)
         with (
             self.pages(opts) as reader,
             self._frontier(opts, fields) as frontier,
             pages_with_texts(reader, frontier, agent) as pages,
             Once() as known,
         ):
-            news = News(pages.directory, pages.stores) if goes_on else None
-            if news is not None:
-                choice = replace(choice, spans=news.spans)
-                for name in news.began_anew:
+            if goes_on:
+                news.append(News(pages.directory, pages.stores))
+                choice = replace(choice, spans=news[0].spans)
+                for name in news[0].began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
             found = pages.chosen(choice)
-            if news is not None and not opts.all and opts.kind is None:
-                told = (change.page for change in changes(pages, news.spans, filter_of(opts)))
+            if goes_on and not opts.all and opts.kind is None:
+                told = (change.page for change in changes(pages, news[0].spans, filter_of(opts)))
                 found = (page for page in told if not pages.is_refused(page, use))
-            chosen = _Chosen(reader, pages, choice, news, found)
+            chosen = _Chosen(reader, pages, choice, found)
             if opts.unique:
                 chosen.leave_out_repeats(known, opts.limit)
             yield chosen
-            _say_refused(pages, use)
+            if use:
+                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
 
     def _use(self) -> tuple[str, str]:
         """What the pages are for, if that is said, and our name to robots.txt."""
@@ -180,71 +190,26 @@ class Command(ReadingCommand):
                     print(f"scrapy: {error}. No importance is known", file=sys.stderr)
             yield directory
 
-    def _graph(self, opts: argparse.Namespace, name: str) -> Written:
-        _refuse(opts, "graph", "fields", "format", "all", "unique", "chunks")
-        if opts.since == _LAST:
-            raise UsageError("scrapy export graph takes no --since last", print_help=False)
-        target = Path(name)
-        if target.suffix not in {".parquet", ".arcs"}:
-            raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
-        use, agent = self._use()
-        choice = replace(_choice(opts), all=False, use=use)
-        with self.pages(opts) as reader, _room(target) as room, Pages(reader, agent=agent) as pages:
-            found = graph.LinkGraph(pages.chosen(choice), room)
-            if not found.nodes:
-                _say_nothing(reader, choice)
-            if target.suffix == ".parquet":
-                rows = (arc._asdict() for arc in found.all_arcs())
-                _write(name, WRITERS["parquet"](graph.FIELDS, rows))
-            else:
-                _write(str(target.with_suffix(".urls")), graph.url_lines(found.urls()))
-                _write(name, graph.arc_lines(found.all_arcs()))
-            _say_refused(pages, use)
-            return Written(f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
-
-    def _wacz(self, opts: argparse.Namespace, name: str) -> Written:
-        own = ("unique", "chunks")
-        _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since", *own)
-        target = Path(name)
-        if target.suffix != ".wacz":
-            raise UsageError("--output: end the file's name with .wacz", print_help=False)
-        with self.pages(opts) as reader, _room(target) as room, pages_with_texts(reader) as pages:
-            with file_errors(target), replaced(target) as file:
+    def _wacz(self, opts: argparse.Namespace, name: str, _: list[News]) -> tuple[str, int]:
+        with self.pages(opts) as reader, pages_with_texts(reader) as pages:
+            with _file(name) as file:
                 title = pages.directory.resolve().name
-                written = WaczWriter(pages, file, room).write(title, f"sitecrawl {sitecrawl.__version__}")
+                written = WaczWriter(pages, file).write(title, f"sitecrawl {sitecrawl.__version__}")
             if not written.pages:
                 _say_nothing(reader, Choice())
             if use := self._use()[0]:
                 print(f"scrapy: the archive has all pages, those that refuse {use}, too", file=sys.stderr)
             what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
-            return Written(what, pages.unreadable)
-
-
-def _nothing_taken() -> None:
-    """The next export does not go on from this one."""
-
-
-class Written(NamedTuple):
-    """What an export has come to."""
-
-    what: str
-    """In words."""
-    unreadable: int
-    """Pages."""
-    taken: Callable[[], None] = _nothing_taken
-    """To be called when it is where it was to go."""
+            return what, pages.unreadable
 
 
 class _Chosen:
     """The pages of an export, and what is said when they are written."""
 
-    def __init__(
-        self, reader: Reader, source: Pages, choice: Choice, news: News | None, pages: Iterable[ExportedPage]
-    ) -> None:
+    def __init__(self, reader: Reader, source: Pages, choice: Choice, pages: Iterable[ExportedPage]) -> None:
         self._reader = reader
         self._source = source
         self._choice = choice
-        self._news = news
         self.pages = pages
         self._repeats = 0
 
@@ -258,26 +223,34 @@ class _Chosen:
             else:
                 self._repeats += 1
 
-    def written(self, what: str, *, is_empty: bool) -> Written:
+    def said(self, what: str, *, is_empty: bool) -> tuple[str, int]:
+        """What was written, in words, and how many pages could not be read."""
         if self._repeats:
             what = f"{what} ({self._repeats:,} that say what another one says are not)"
         if is_empty:
             _say_nothing(self._reader, self._choice)
-        return Written(what, self._source.unreadable, self._news.taken if self._news is not None else _nothing_taken)
+        return what, self._source.unreadable
 
 
-def _check_chunks(opts: argparse.Namespace) -> None:
-    """Raises `UsageError` where there can be no chunks as they are wanted."""
-    _refuse(opts, "--chunks", "fields")
-    if not LEAST_WORDS <= opts.chunks <= MOST_WORDS:
-        raise UsageError(f"--chunks: {opts.chunks} is not between {LEAST_WORDS} and {MOST_WORDS:,}", print_help=False)
-
-
-def _check_folder(opts: argparse.Namespace) -> None:
-    """Raises `UsageError` where a folder cannot be what is wanted."""
-    _refuse(opts, f"--format {_MARKDOWN}", "fields", "all", "chunks")
-    if opts.output == _STDOUT or is_remote(opts.output) or Path(opts.output).is_file():
-        raise UsageError(f"--format {_MARKDOWN} writes a folder: name one here with -o", print_help=False)
+def _checked(form: str, opts: argparse.Namespace) -> str:
+    """The form, or `markdown` for a folder. Raises `UsageError` for options that make no sense together."""
+    if form == "wacz":
+        _refuse(opts, form, *_NOT_OF_ARCHIVES)
+        if not opts.output.endswith(".wacz"):
+            raise UsageError("--output: end the file's name with .wacz", print_help=False)
+    elif opts.format == _MARKDOWN:
+        _refuse(opts, f"--format {_MARKDOWN}", "fields", "all", "chunks")
+        if opts.output == _STDOUT or is_remote(opts.output) or Path(opts.output).is_file():
+            raise UsageError(f"--format {_MARKDOWN} writes a folder: name one here with -o", print_help=False)
+        form = _MARKDOWN
+    elif opts.chunks is not None:
+        _refuse(opts, "--chunks", "fields")
+        if not LEAST_WORDS <= opts.chunks <= MOST_WORDS:
+            wanted = f"between {LEAST_WORDS} and {MOST_WORDS:,}"
+            raise UsageError(f"--chunks: {opts.chunks} is not {wanted}", print_help=False)
+    if opts.since == _LAST and opts.limit is not None:
+        raise UsageError("--limit would leave out what --since last never gives again", print_help=False)
+    return form
 
 
 def _format(opts: argparse.Namespace) -> str:
@@ -291,31 +264,11 @@ def _format(opts: argparse.Namespace) -> str:
     return str(form)
 
 
-def _choice(opts: argparse.Namespace) -> Choice:
-    """What is wanted: pages, where no kind is named."""
-    return Choice(replace(filter_of(opts), kind=opts.kind or "page"), all=opts.all, limit=opts.limit)
-
-
-def _goes_on(opts: argparse.Namespace) -> bool:
-    """Whether it is to begin where the last one ended: that is no time then."""
-    if opts.since != _LAST:
-        return False
-    if opts.limit is not None:
-        raise UsageError("--limit would leave out what --since last never gives again", print_help=False)
-    opts.since = None
-    return True
-
-
 def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
     """Raises `UsageError` where an option is given that `form` does not take."""
     for name in names:
         if getattr(opts, name):
             raise UsageError(f"scrapy export {form} takes no --{name.replace('_', '-')}", print_help=False)
-
-
-def _say_refused(pages: Pages, use: str) -> None:
-    if use:
-        print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
 
 
 def _say_nothing(reader: Reader, choice: Choice) -> None:
@@ -325,28 +278,10 @@ def _say_nothing(reader: Reader, choice: Choice) -> None:
 
 
 @contextmanager
-def _room(target: Path) -> Iterator[Path]:
-    """Raises `StorageError`."""
-    with file_errors(target.parent), room_beside(target) as room:
-        yield room
-
-
-def _write(name: str, parts: Iterable[bytes]) -> None:
-    """Raises `StorageError`."""
+def _file(name: str) -> Iterator[BinaryIO]:
+    """To write an export into. Raises `StorageError`."""
     if name == _STDOUT:
-        for part in parts:
-            sys.stdout.buffer.write(part)
+        yield sys.stdout.buffer
         return
-    with file_errors(Path(name)):
-        write_atomically(Path(name), parts)
-
-
-def _report(name: str, written: Written) -> None:
-    """On stderr: stdout may be the table."""
-    if name != _STDOUT:
-        print(f"{written.what} are in {visible(name)}", file=sys.stderr)
-    if written.unreadable:
-        print(
-            f"scrapy: {written.unreadable:,} pages could not be read and have no text: `scrapy check-crawl` says why",
-            file=sys.stderr,
-        )
+    with file_errors(Path(name)), replaced(Path(name)) as file:
+        yield file

@@ -14,9 +14,8 @@ from sitecrawl.console.nothing import in_store
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export import USE
-from sitecrawl.plugins.export.fulltext import SearchIndex, query_of
-from sitecrawl.plugins.export.hit_rows import HITS
-from sitecrawl.plugins.export.texts import pages_with_texts
+from sitecrawl.plugins.export.fulltext import HITS, SearchIndex, query_of
+from sitecrawl.plugins.export.pages import pages_with_texts
 
 
 class Command(ListingCommand):

@@ -37,14 +37,14 @@ class IsolatedDocuments:
         self._rations = rations
         self._module = module
         self._pool: _Pool | None = None
-        self._is_closed = False
+        self._has_failed = False
         self.unread: Counter[str] = Counter()
         """Documents without a text, by what was in the way."""
 
     def read(self, kind: Kind, body: bytes) -> Document | None:
         """None for one that cannot be read."""
         try:
-            if self._pool is None and not self._is_closed:
+            if self._pool is None and not self._has_failed:
                 self._pool = _Pool(self._module, self._limits, self._rations)
             if self._pool is not None:
                 return self._pool.read(kind, body)
@@ -52,15 +52,13 @@ class IsolatedDocuments:
         except Quarantined as error:
             self.unread[error.reason] += 1
         except NoParser:
-            self._is_closed = True
+            self._has_failed = True
             self.unread["no process"] += 1
         return None
 
     def close(self) -> None:
-        self._is_closed = True
         if self._pool is not None:
             self._pool.close()
-            self._pool = None
 
 
 class _Pool(WorkerPool):

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.plugins.export.documents.document import DocumentLimits, Unreadable
-from sitecrawl.plugins.export.documents.reading import read
+from sitecrawl.plugins.export.documents.office import read_office
+from sitecrawl.plugins.export.documents.pdf import read_pdf
 
 _PDF: Final = b"""%PDF-1.4
 1 0 obj <</Type/Catalog/Pages 2 0 R/Lang(en)>> endobj
@@ -22,6 +23,7 @@ endstream endobj
 5 0 obj <</Type/Font/Subtype/TrueType/BaseFont/Arial>> endobj
 trailer <</Root 1 0 R>>
 """
+READERS: Final = {"pdf": read_pdf, "office": read_office}
 _CODECS: Final = ("utf-16-le", "utf-16-be", "cp437", "latin-1", "utf-8")
 
 
@@ -38,7 +40,7 @@ def ready(begin: dict[str, Any]) -> Answer:
 def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
     """What the document says of itself, and its text in UTF-8."""
     try:
-        found = read(request["kind"], body, limits)
+        found = READERS[request["kind"]](body, limits)
     except Unreadable as error:
         return {"unreadable": error.reason}, b""
     facts = {"title": found.title, "language": found.language, "pages": found.pages, "is_cut": found.is_cut}
@@ -53,8 +55,8 @@ def rehearse(limits: DocumentLimits) -> None:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("content.xml", "<?xml version='1.0' encoding='utf-8'?><p>words</p>")
     with suppress(Unreadable):
-        read("office", packed.getvalue(), limits)
-        read("pdf", _PDF, limits)
+        read_office(packed.getvalue(), limits)
+        read_pdf(_PDF, limits)
 
 
 if __name__ == "__main__":

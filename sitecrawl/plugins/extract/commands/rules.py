@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +30,14 @@ _EXAMPLES: Final = 3
 """Values that are shown of one field."""
 
 
-class _OnePage(SiteSpider):
-    """Follows redirects, and no links."""
+class _Pages(SiteSpider):
+    """Follows redirects, and no links; keeps what it has fetched."""
+
+    name = "rules"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pages: list[tuple[PageItem, PageText]] = []
 
     def admits(self, link: Link) -> bool:
         return False
@@ -40,36 +46,9 @@ class _OnePage(SiteSpider):
         target = self.redirect_target(url, of_seed=of_seed)
         return target is not None
 
-
-class _Trial(_OnePage):
-    """Fetches one page, and keeps what is to be told of it."""
-
-    name = "rules"
-    tried = False
-    lines: Sequence[str] = ()
-    _rules: RuleSet
-
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         page = self.page(response)
-        self.tried = 200 <= page.status < 300
-        text = PageText(page.url, self.runtime.reading.text(page), page.content_type)
-        self.lines = list(told(Extraction(self._rules, text), page))
-        yield from ()
-
-
-class _Examples(_OnePage):
-    """Fetches pages, and keeps their texts."""
-
-    name = "examples"
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.pages: dict[str, PageText] = {}
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        page = self.page(response)
-        if 200 <= page.status < 300 and page.charset is not None:
-            self.pages[page.url] = PageText(page.url, self.runtime.reading.text(page), page.content_type)
+        self.pages.append((page, PageText(page.url, self.runtime.reading.text(page), page.content_type)))
         yield from ()
 
 
@@ -99,26 +78,30 @@ class Command(DescribedCommand):
                 print(f"{args[0]}: sound, {len(rules.rules)} rules")
 
     def _suggest(self, urls: Sequence[str]) -> None:
-        assert self.crawler_process
-        assert self.settings
-        self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
-        spider, stats = run_spider(self.crawler_process, _Examples, seeds=",".join(urls), scope="any")
-        if len(spider.pages) < len(urls):
+        pages, stats = self._fetched(urls)
+        texts = {page.url: text for page, text in pages if 200 <= page.status < 300 and page.charset is not None}
+        if len(texts) < len(urls):
             print(f"scrapy: not all of these pages could be read: {obstacle(stats)}", file=sys.stderr)
             self.exitcode = 1
             return
-        print(suggested(list(spider.pages.values())), end="")
+        print(suggested(list(texts.values())), end="")
 
     def _try(self, rules: RuleSet, url: str) -> None:
+        pages, stats = self._fetched([url])
+        for page, text in pages:
+            for line in told(Extraction(rules, text), page):
+                print(visible(line))
+        if not any(200 <= page.status < 300 for page, _ in pages):
+            print(f"scrapy: {visible(url)} could not be read: {obstacle(stats)}", file=sys.stderr)
+            self.exitcode = 1
+
+    def _fetched(self, urls: Sequence[str]) -> tuple[list[tuple[PageItem, PageText]], Mapping[str, Any]]:
+        """The pages, and the statistics of their crawl, which stores nothing."""
         assert self.crawler_process
         assert self.settings
         self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
-        spider, stats = run_spider(self.crawler_process, _Trial, seeds=url, scope="any", _rules=rules)
-        for line in spider.lines:
-            print(visible(line))
-        if not spider.tried:
-            print(f"scrapy: {visible(url)} could not be read: {obstacle(stats)}", file=sys.stderr)
-            self.exitcode = 1
+        spider, stats = run_spider(self.crawler_process, _Pages, seeds=",".join(urls), scope="any")
+        return spider.pages, stats
 
 
 def told(extraction: Extraction, page: PageItem) -> Iterator[str]:

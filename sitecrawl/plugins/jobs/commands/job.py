@@ -25,7 +25,7 @@ from sitecrawl.plugins.jobs.commented import commented
 from sitecrawl.plugins.jobs.explained import Plan, lines, lines_of_url
 from sitecrawl.plugins.jobs.reading import Job, job_schema, read_job
 from sitecrawl.spiders.generic import GenericSpider
-from sitecrawl.spiders.job_file import is_file, with_job_file
+from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
 
 
@@ -68,8 +68,6 @@ class Command(DescribedCommand):
 
     def _plan(self, file: Path) -> Plan:
         """What a crawl by `file` would be told in this project. Raises `OptionError`."""
-        if not is_file(str(file)):
-            raise OptionError(f"{file} is no job file: those end with .toml, .yaml or .yml")
         assert self.settings is not None
         job = read_job(file)
         if job.warning:
@@ -122,14 +120,14 @@ def _redis(text: str) -> str:
 def _init(rest: list[str]) -> None:
     """Raises `OptionError`."""
     if not rest:
-        print(commented(as_yaml=False), end="")
+        print(commented(), end="")
         return
     path = Path(rest[0])
-    if not is_file(str(path)):
-        raise OptionError(f"{path} is no name of a job file: end it with .toml, .yaml or .yml")
+    if path.suffix.lower() != ".toml":
+        raise OptionError(f"{path} is no name of a job file: end it with .toml")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(commented(as_yaml=path.suffix.lower() != ".toml"))
+            file.write(commented())
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path} is written: name your seeds in it, then scrapy crawl generic -a job={path}", file=sys.stderr)

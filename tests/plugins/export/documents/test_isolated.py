@@ -12,7 +12,7 @@ from waiting import until
 from sitecrawl.isolation.pool import PoolOptions
 from sitecrawl.plugins.export.documents.document import NOT_INSTALLED, DocumentLimits
 from sitecrawl.plugins.export.documents.isolated import LIMITS, RATIONS, IsolatedDocuments
-from sitecrawl.plugins.export.documents.reading import read
+from sitecrawl.plugins.export.documents.worker import READERS
 
 BREAKING = "breaking_document_worker"
 
@@ -41,7 +41,7 @@ def breaking() -> Iterator[IsolatedDocuments]:
 )
 def test_the_answers_are_those_of_the_same_process(documents: IsolatedDocuments, kind: str, body: bytes) -> None:
     """Behind the fences is all that reading takes."""
-    assert documents.read(kind, body) == read(kind, body, LIMITS)  # type: ignore[arg-type]
+    assert documents.read(kind, body) == READERS[kind](body, LIMITS)  # type: ignore[arg-type]
     assert not documents.unread
 
 

@@ -10,7 +10,7 @@ import pytest
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.plugins.export import texts
+from sitecrawl.plugins.export import pages as module
 from sitecrawl.plugins.export.documents.document import NOT_INSTALLED
 from sitecrawl.plugins.export.pages import Pages
 
@@ -45,15 +45,15 @@ def test_what_is_lacking(
     monkeypatch: pytest.MonkeyPatch, pages: Pages, unread: dict[str, int], *, finds: bool, cut: int, lines: list[str]
 ) -> None:
     """One line for all extras that are missing, one for documents that cannot be read, one for those that are cut."""
-    monkeypatch.setattr(texts, "finds_main_text", lambda: finds)
+    monkeypatch.setattr(module, "finds_main_text", lambda: finds)
     pages.has_asked_for_text, pages.cut = True, cut
-    assert list(texts.lacking(unread, pages)) == lines
+    assert list(module.lacking(unread, pages)) == lines
 
 
 def test_long_pages(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> None:
     """How many pages are longer than what is read of one."""
-    monkeypatch.setattr(texts, "finds_main_text", lambda: True)
+    monkeypatch.setattr(module, "finds_main_text", lambda: True)
     pages.shortened = 2
-    assert list(texts.lacking({}, pages)) == [
+    assert list(module.lacking({}, pages)) == [
         f"2 pages have more than the {READ_SIZE.default:,} bytes or {READ_ELEMENTS.default:,} elements that were read"
     ]
