@@ -38,7 +38,7 @@ from syntheticweb import Web  # noqa: E402
 
 from sitecrawl.cluster.board import Board  # noqa: E402
 from sitecrawl.cluster.connection import connect_async  # noqa: E402
-from sitecrawl.cluster.entries import Entry  # noqa: E402
+from sitecrawl.cluster.entries import Entry, FromInbox  # noqa: E402
 from sitecrawl.cluster.keys import Keys  # noqa: E402
 from sitecrawl.cluster.leases import Leases  # noqa: E402
 from sitecrawl.cluster.options import CrawlLimits  # noqa: E402
@@ -114,7 +114,7 @@ class Simulated:
                 count,
                 self._data,
                 b"t" * TALLY,
-                heard=self._bundles * (count - 1),
+                heard=FromInbox.of([b"b" * BUNDLE] * (self._bundles * (count - 1))),
                 sends=self._sends(partition),
             )
             arrived = [f"{count - 1}:{target}" for target in entry.sends if count > 1]
