@@ -14,13 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.frontier import mend_frontier
-from sitecrawl.checking.numbers import load_counts
-from sitecrawl.checking.pages import mend_pages
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.store import Index
-from sitecrawl.checking.survey import Survey
 from sitecrawl.cluster.copy import Copying, Losses, forget_partitions
 from sitecrawl.cluster.outside import FIELDS, REPAIR, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
@@ -29,6 +22,13 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.frontier import mend_frontier
+from sitecrawl.plugins.checking.numbers import load_counts
+from sitecrawl.plugins.checking.pages import mend_pages
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.store import Index
+from sitecrawl.plugins.checking.survey import Survey
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _AT_WORK: Final = "workers are at work, so what keys say of one another, and stored pages, were not checked"

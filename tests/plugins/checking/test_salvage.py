@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.checking.salvage import is_readable, salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.meta import LINKS_READ
+from sitecrawl.plugins.checking.salvage import is_readable, salvage
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 ROWS = {family: {b"%s %d" % (family.encode(), number): b"value" for number in range(50)} for family in FAMILIES}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.checking.problems import Problem
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.plugins.checking.problems import Problem
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
 from sitecrawl.seen.files import read_file
 from sitecrawl.urls.fingerprint import HASH_NAME

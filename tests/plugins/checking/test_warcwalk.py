@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pagestore_helpers import STARTED, exchange, warc_files
 
-from sitecrawl.checking.warcwalk import Stretch, Work, walk
 from sitecrawl.pagestore import WarcOptions, WarcStore, gzipping, record
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.seal import Seal
+from sitecrawl.plugins.checking.warcwalk import Stretch, Work, walk
 
 KEY = b"the crawl's key."
 HEAD = b"\x1f\x8b\x08" + bytes(7)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sitecrawl.checking.session import check_session, mend_session
 from sitecrawl.http.cookies import IN_CRAWL, CookieStore, read_cookies
+from sitecrawl.plugins.checking.session import check_session, mend_session
 
 
 def kept(directory: Path) -> Path:

@@ -21,8 +21,6 @@ from datetime import datetime
 from pathlib import Path
 
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.checking.store import Index, PageStoreState, Pair, disagreement, pairs
-from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import without_codings
@@ -35,6 +33,8 @@ from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Po
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.plugins.checking.store import Index, PageStoreState, Pair, disagreement, pairs
+from sitecrawl.plugins.checking.warcwalk import Stretch
 from sitecrawl.urls.url import BEGINNINGS, FTP
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.survey import Survey, Tally, is_absurd, records
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import COUNTS, LEDGER, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
@@ -21,6 +18,9 @@ from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.link_credit import SEEDS, edges_of, edges_row
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import section_key
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.survey import Survey, Tally, is_absurd, records
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
 _SECTION_BYTES: Final = KEY_BYTES + SHAPE_BYTES

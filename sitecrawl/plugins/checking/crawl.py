@@ -17,17 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.frontier import mend_frontier
-from sitecrawl.checking.numbers import load_counts
-from sitecrawl.checking.pages import Known, mend_pages
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.rebuilding import rebuild
-from sitecrawl.checking.salvage import finish_move, is_readable, salvage
-from sitecrawl.checking.seen import check_seen, drop_filter
-from sitecrawl.checking.session import check_session, mend_session
-from sitecrawl.checking.store import Index, PageStoreState, check_store
-from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import (
     DIFFERS,
@@ -46,6 +35,17 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.frontier import mend_frontier
+from sitecrawl.plugins.checking.numbers import load_counts
+from sitecrawl.plugins.checking.pages import Known, mend_pages
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.rebuilding import rebuild
+from sitecrawl.plugins.checking.salvage import finish_move, is_readable, salvage
+from sitecrawl.plugins.checking.seen import check_seen, drop_filter
+from sitecrawl.plugins.checking.session import check_session, mend_session
+from sitecrawl.plugins.checking.store import Index, PageStoreState, check_store
+from sitecrawl.plugins.checking.survey import Survey
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _KEEPS: Final = "keeps what can be read, and makes the rest again as far as records and stored pages tell"

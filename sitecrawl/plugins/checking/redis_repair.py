@@ -19,13 +19,6 @@ from typing import Final
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import StorageError
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.frontier import mend_frontier
-from sitecrawl.checking.numbers import load_counts
-from sitecrawl.checking.pages import mend_pages, without_capture
-from sitecrawl.checking.store import Index
-from sitecrawl.checking.survey import Survey, readable, records
-from sitecrawl.cluster.check import check
 from sitecrawl.cluster.compaction import URLS
 from sitecrawl.cluster.copy import Copying, Losses
 from sitecrawl.cluster.outside import REPAIR, CrawlOnRedis
@@ -35,7 +28,6 @@ from sitecrawl.cluster.snapshots import pack_part
 from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.cluster.steps import script
 from sitecrawl.cluster.stores import untold_captures
-from sitecrawl.cluster.worker_store import WorkerStore
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER, LINKS_READ
 from sitecrawl.crawldir.overlay import Overlay
@@ -46,6 +38,14 @@ from sitecrawl.frontier.urls.record import Flag, UrlRecord
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.frontier import mend_frontier
+from sitecrawl.plugins.checking.numbers import load_counts
+from sitecrawl.plugins.checking.pages import mend_pages, without_capture
+from sitecrawl.plugins.checking.redis_check import check
+from sitecrawl.plugins.checking.store import Index
+from sitecrawl.plugins.checking.survey import Survey, readable, records
+from sitecrawl.plugins.checking.worker_store import WorkerStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _KEPT: Final = ("account", "said", "max_pages", "changed_at", "changed")

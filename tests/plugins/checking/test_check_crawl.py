@@ -23,8 +23,6 @@ from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, war
 from waiting import until
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
-from sitecrawl.checking import CheckResult, check, repair
-from sitecrawl.checking.salvage import salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
 from sitecrawl.credit.ledger import Ledger
@@ -33,6 +31,8 @@ from sitecrawl.frontier.urls.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
 from sitecrawl.pagestore.columns import checksum
+from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
+from sitecrawl.plugins.checking.salvage import salvage
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -598,7 +598,7 @@ def test_a_crawl_that_begins_just_now(tmp_path: Path, monkeypatch: pytest.Monkey
         CrawlDirectory(directory, "generic")
         (directory / "db").mkdir()
 
-    monkeypatch.setattr("sitecrawl.checking.crawl.read_manifest", read)
+    monkeypatch.setattr("sitecrawl.plugins.checking.crawl.read_manifest", read)
     with pytest.raises(NothingYet):
         check(tmp_path)
 
@@ -688,7 +688,7 @@ def test_pages_that_were_fetched_again_after_the_end_of_the_database(job: Path, 
 REPAIRER = """
 import os, random, signal, sys, threading, time
 from pathlib import Path
-from sitecrawl.checking import repair
+from sitecrawl.plugins.checking.crawl import repair
 
 def kill():
     time.sleep(float(sys.argv[2]))  # nothing is awaited: any moment will do

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.checking.problems import Problem
 from sitecrawl.http.cookies import IN_CRAWL, BadCookies, read_cookies
+from sitecrawl.plugins.checking.problems import Problem
 
 _OTHERS: Final = 0o077
 _PLACE: Final = str(IN_CRAWL)

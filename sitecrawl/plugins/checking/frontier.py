@@ -14,10 +14,6 @@ from typing import Final
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.numbers import mend_numbers
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.survey import Survey, is_absurd, readable, records, unpacked
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.credit.policies import owed
@@ -30,6 +26,10 @@ from sitecrawl.frontier.urls.levels import PLACE_BYTES
 from sitecrawl.frontier.urls.link_credit import EDGE_BYTES
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore.lookup import host_of
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.numbers import mend_numbers
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.survey import Survey, is_absurd, readable, records, unpacked
 from sitecrawl.urls.fingerprint import SIZE
 
 _LENGTHS: Final = {

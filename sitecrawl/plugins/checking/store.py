@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.survey import records
-from sitecrawl.checking.warcwalk import Stretch, walk
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.urls.record import Flag
@@ -29,6 +26,9 @@ from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.survey import records
+from sitecrawl.plugins.checking.warcwalk import Stretch, walk
 
 SAMPLES: Final = 1_000
 """Rows that a quick check compares with their records."""

@@ -9,17 +9,17 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.cluster.address import SCHEMES
-from sitecrawl.cluster.check import check as check_redis
 from sitecrawl.cluster.outside import opened
 from sitecrawl.cluster.own_redis import own_redis
-from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import had_redis, manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
+from sitecrawl.plugins.checking.redis_check import check as check_redis
+from sitecrawl.plugins.checking.redis_repair import repair as repair_redis
 
 
 class Command(DescribedCommand):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from frontier_helpers import Bench, all_credit, digest
 
-from sitecrawl.checking.frontier import mend_frontier
-from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.plugins.checking.frontier import mend_frontier
+from sitecrawl.plugins.checking.survey import Survey
 
 
 def test_a_pool_that_is_lost(tmp_path, monkeypatch):

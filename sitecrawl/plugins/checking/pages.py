@@ -11,11 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from sitecrawl.base.batches import batches
-from sitecrawl.checking.changes import Changes
-from sitecrawl.checking.frontier import entry_of
-from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.store import Index
-from sitecrawl.checking.survey import Survey, readable, records
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.frontier.hosts.host import KEY_BYTES
@@ -23,6 +18,11 @@ from sitecrawl.frontier.urls.record import NO_REFERRER, RANK_BYTES, Flag, UrlRec
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import host_of, url_key
+from sitecrawl.plugins.checking.changes import Changes
+from sitecrawl.plugins.checking.frontier import entry_of
+from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.store import Index
+from sitecrawl.plugins.checking.survey import Survey, readable, records
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 _SEVERAL = """
