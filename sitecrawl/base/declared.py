@@ -105,14 +105,6 @@ SITEMAP_MIN_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MIN_INTERVAL", 600.0, "
 SITEMAP_MAX_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MAX_INTERVAL", 2_592_000.0, "seconds",
     "Between two visits of a sitemap, at most.")
 
-# Continuous crawling
-RECRAWL_BUDGET: Final = Setting("SITECRAWL_RECRAWL_BUDGET", 10_000.0, "requests a day",
-    "For fetching pages again, over all hosts, conditional requests included.")
-RECRAWL_MIN_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MIN_INTERVAL", 3600.0, "seconds",
-    "Between two fetches of a page, at least.")
-RECRAWL_MAX_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MAX_INTERVAL", 2_592_000.0, "seconds",
-    "Between two fetches of a page, at most.")
-
 # The page store
 DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
     "A page with exactly the body of another: stored as a reference, not followed besides, or stored in full.",

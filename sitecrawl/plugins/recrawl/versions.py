@@ -15,7 +15,7 @@ from sitecrawl.page.items import Headers, PageItem
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.pagestore.lookup import url_key
-from sitecrawl.recrawl.schedule import MAX_VALIDATOR
+from sitecrawl.plugins.recrawl.schedule import MAX_VALIDATOR
 
 logger = logging.getLogger(__name__)
 

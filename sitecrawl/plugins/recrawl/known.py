@@ -1,4 +1,4 @@
-"""Iterate over the known URLs that a crawl may fetch again, in between other work."""
+"""Known URLs that a crawl may fetch again, and by which settings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import islice
 from typing import Final, TypeGuard
 
+from scrapy.settings import BaseSettings
+
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.page.items import PageItem
-from sitecrawl.recrawl.schedule import Standing
+from sitecrawl.plugins.recrawl import BUDGET, MAX_INTERVAL, MIN_INTERVAL
+from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Standing
 
 _CHUNK: Final = 1_000
 """Records between two questions to the database."""
 _ENDED: Final = frozenset({UrlState.FETCHED, UrlState.FAILED})
+
+
+def options(settings: BaseSettings) -> RecrawlOptions:
+    """The `SITECRAWL_RECRAWL_*` settings."""
+    return RecrawlOptions(
+        budget=BUDGET.read(settings),
+        min_interval=max(MIN_INTERVAL.read(settings), 0.001),
+        max_interval=MAX_INTERVAL.read(settings),
+    )
 
 
 async def askable(runtime: Runtime, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[bytes, UrlRecord]]:

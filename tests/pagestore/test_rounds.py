@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.recrawl.rounds import rounds_in
+from sitecrawl.pagestore.rounds import rounds_in
 
 
 def test_no_crawl(tmp_path: Path) -> None:

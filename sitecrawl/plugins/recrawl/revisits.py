@@ -15,19 +15,18 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.task import LoopingCall
 
-from sitecrawl.crawl import configuration
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.known import askable, is_page, standing_of
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.versions import Version, Versions, conditions_of
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited
-from sitecrawl.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.known import askable, is_page, options, standing_of
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited
+from sitecrawl.plugins.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
 
 _TICK: Final = 1.0
 """Seconds between two looks at what is due."""
@@ -57,8 +56,8 @@ class Recrawling:
     def begin(self) -> None:
         """From now on pages are fetched again."""
         self._runtime = Runtime.of(self._crawler)
-        runtime, options = self._runtime, configuration.recrawl(self._crawler.settings)
-        self._store = RevisitStore(runtime.database, options, lambda: runtime.share)
+        runtime, chosen = self._runtime, options(self._crawler.settings)
+        self._store = RevisitStore(runtime.database, chosen, lambda: runtime.share)
         runtime.checkpoints.add(self._store)
         runtime.on_moved.append(self._store.reload)
         runtime.on_finish.append(self._finished)

@@ -27,13 +27,10 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitecrawl.crawl import configuration
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.known import askable, is_page, standing_of
 from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.versions import Version, Versions
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.crawldir.participant import Participant
@@ -41,9 +38,11 @@ from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.urls.record import GONE, UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
-from sitecrawl.recrawl.rounds import Round, pack_rounds, read_rounds
-from sitecrawl.recrawl.schedule import MOST_FAILURES, Visits, first_visit, rate, visited
-from sitecrawl.recrawl.store import RevisitStore
+from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
+from sitecrawl.plugins.recrawl.known import askable, is_page, options, standing_of
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, first_visit, rate, visited
+from sitecrawl.plugins.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.versions import Version, Versions
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +95,7 @@ class Again(Participant):
         if not is_open:
             rounds.append(self._new_round())
         self._versions = Versions(runtime.path)
-        self._store = RevisitStore(runtime.database, configuration.recrawl(self._crawler.settings))
+        self._store = RevisitStore(runtime.database, options(self._crawler.settings))
         runtime.checkpoints.add(self._store)
         runtime.checkpoints.add(self)
         runtime.on_begin.append(self._begun)

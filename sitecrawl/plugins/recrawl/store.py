@@ -5,7 +5,7 @@ visit in milliseconds and the fingerprint; and one row `M` with the figures that
 changes since the last checkpoint, whatever the number of pages.
 
 Invariants: a page with a next visit has one entry in the index, under that time; no other page has one. A page whose
-`interval` is 0 has no plan: rounds alone visit it (`sitecrawl.recrawl.rounds`).
+`interval` is 0 has no plan: rounds alone visit it (`sitecrawl.pagestore.rounds`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.recrawl import schedule
-from sitecrawl.recrawl.schedule import RecrawlOptions, Standing, Visits
+from sitecrawl.plugins.recrawl import schedule
+from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Standing, Visits
 
 FAMILY: Final = "revisits"
 _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"

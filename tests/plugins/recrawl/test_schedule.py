@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy.settings import Settings
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
-from sitecrawl.recrawl.schedule import (
+from sitecrawl.plugins.recrawl.known import options
+from sitecrawl.plugins.recrawl.schedule import (
     RecrawlOptions,
     Standing,
     Visits,
@@ -22,11 +24,16 @@ from sitecrawl.recrawl.schedule import (
     visited,
     worth,
 )
-from sitecrawl.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
 STANDING = Standing(0.0, 0.0, 1.0)
+
+
+def test_the_engine_has_the_settings_defaults() -> None:
+    """Whoever uses the schedule without Scrapy has what a crawl has."""
+    assert options(Settings()) == RecrawlOptions()
 
 
 def watched(changes: list[bool], seconds: float = 100.0) -> Visits:

@@ -28,9 +28,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.signals import robots_parsed
 
+from sitecrawl.base import plugins
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.directories import temporary
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.sitemap.entry import ParseReport
@@ -111,6 +113,12 @@ class DryRun:
         self._sitemaps: deque[Url] = deque(named)
         self._free_at: dict[str, float] = {}
         self.look = Look()
+
+    @staticmethod
+    def settings() -> dict[str, Any]:
+        """Of a crawl that only looks: a directory that will go, and nothing else written."""
+        others = {name: value for name, value in _OF_PLUGINS.items() if name in plugins.settings()}
+        return {**_SETTINGS, **others, "JOBDIR": str(temporary())}
 
     async def run(self) -> list[str]:
         """Returns the lines that tell of it; `look` has the URLs."""
@@ -274,7 +282,7 @@ def _root(url: str) -> str:
         return ""
 
 
-SETTINGS: Final[dict[str, Any]] = {
+_SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_EXIT_CODES": False,
@@ -282,7 +290,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "FEEDS": {},
 }
 """Of a crawl that only looks: it writes nothing, and says nothing else."""
-OF_PLUGINS: Final[dict[str, Any]] = {
+_OF_PLUGINS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_EXPORTS": [],
     "SITECRAWL_REMOTE": "",

@@ -10,7 +10,7 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, linked
 
-from sitecrawl.crawl.dry_run import PAGES, SITEMAPS, Look
+from sitecrawl.plugins.dry_run.look import PAGES, SITEMAPS, Look
 
 NAMES = [f"/{number}" for number in range(60)]
 ROBOTS = Answer(b"User-agent: *\nDisallow: /3\nSitemap: /sitemap.xml\n", 200, {"Content-Type": "text/plain"})

@@ -20,7 +20,7 @@ from waiting import PATIENCE, until
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
-from sitecrawl.recrawl.rounds import Round, read_rounds
+from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 HTML = {"Content-Type": "text/html"}
