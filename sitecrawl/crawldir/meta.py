@@ -35,8 +35,8 @@ UNRENDERED: Final = b"unrendered/"
 PAGES: Final = b"pages"
 """`crawl.runtime`: how far the page store had come."""
 LINKS_READ: Final = b"links-read"
-"""`crawl.rereading`: after a repair that may have lost URLs, the row of the page index up to which the stored pages'
-links have been read again, 8 bytes."""
+"""`plugins.checking.rereading`: after a repair that may have lost URLs, the row of the page index up to which the
+stored pages' links have been read again, 8 bytes."""
 SPIDER_STATE: Final = b"spider-state"
 """`crawl.spider_state`: `spider.state`."""
 SEED_HOST: Final = b"seed-host/"

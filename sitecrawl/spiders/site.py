@@ -19,7 +19,6 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.cluster.line import say
-from sitecrawl.crawl import llms
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks
 from sitecrawl.crawl.page_item import page_item
@@ -81,6 +80,8 @@ class SiteSpider(Spider):
     """What looks after sitemaps; None without, and before `start`."""
     recrawling: Recrawling | None = None
     """What fetches pages again; None without."""
+    llms_txt: Any = None
+    """What looks for llms.txt; None without."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -144,7 +145,8 @@ class SiteSpider(Spider):
         began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.arguments.llms_txt:
-            llms.ask(self.runtime, self.arguments.seeds)
+            self.llms_txt = _of_plugin("llms_txt", self.settings)(self.runtime)
+            self.llms_txt.ask(self.arguments.seeds)
         if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
             self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
@@ -247,7 +249,7 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
-        if self.arguments.llms_txt and not llms.read(self.runtime, self.runtime.fetch_of(response.request), page):
+        if self.llms_txt is not None and not self.llms_txt.read(self.runtime.fetch_of(response.request), page):
             return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:
@@ -269,7 +271,7 @@ def _of_plugin(argument: str, settings: BaseSettings) -> Any:
 
 
 def _check_plugins(arguments: SiteArguments, settings: BaseSettings, *, is_shared: bool) -> None:
-    for name in ("again", "recrawl", "dry"):
+    for name in ("again", "recrawl", "dry", "llms_txt"):
         if getattr(arguments, name) not in {None, False} and _of_plugin(name, settings) is None:
             raise OptionError(f"{name} is an argument of a plug-in that is not here: docs/plugins.md")
     if arguments.again is not None and is_shared:

@@ -36,7 +36,10 @@ def test_a_job_file(tmp_path: Path) -> None:
     assert "docs/spiders.md" in [*arguments_of("generic", ["order"], without("jobs"))][-1]
 
 
-@pytest.mark.parametrize(("argument", "name"), [("again", "recrawl"), ("recrawl", "recrawl"), ("dry", "dry_run")])
+OF_PLUGINS = {"again": "recrawl", "recrawl": "recrawl", "dry": "dry_run", "llms_txt": "llms_txt"}
+
+
+@pytest.mark.parametrize(("argument", "name"), OF_PLUGINS.items())
 def test_an_argument_of_a_spider(argument: str, name: str) -> None:
     """The crawl that comes without it is another one than was asked for."""
     crawler = get_crawler(GenericSpider, {"SITECRAWL_PLUGINS_OFF": [name]})

@@ -2,4 +2,7 @@
 
 from sitecrawl.base.plugins import Plugin
 
-PLUGIN = Plugin(commands={"check-crawl": "sitecrawl.plugins.checking.commands.check-crawl.Command"})
+PLUGIN = Plugin(
+    components={"EXTENSIONS": {"sitecrawl.plugins.checking.rereading.Rereading": 0}},
+    commands={"check-crawl": "sitecrawl.plugins.checking.commands.check-crawl.Command"},
+)

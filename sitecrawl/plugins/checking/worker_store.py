@@ -17,7 +17,7 @@ from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _FROM_THE_FIRST: Final = bytes(8)
-"""A row of the page index, as `crawl.rereading` has it."""
+"""A row of the page index, as `rereading` has it."""
 
 
 class WorkerStore:

@@ -15,7 +15,6 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.tables import Block
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
@@ -23,6 +22,7 @@ from sitecrawl.plugins.export.documents.document import Document
 from sitecrawl.plugins.export.fields import Field, Value
 from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.rights import Said, said_of
+from sitecrawl.plugins.export.tables import Block
 from sitecrawl.plugins.export.text import markdown_of, text_of
 
 if TYPE_CHECKING:

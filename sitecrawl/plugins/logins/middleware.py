@@ -14,7 +14,6 @@ from scrapy.http import Response
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.page_text import text_of
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
@@ -23,6 +22,7 @@ from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind as Refused
 from sitecrawl.page.refusals import Refusal
 from sitecrawl.plugins.logins.form_login import log_in
+from sitecrawl.plugins.logins.page_text import text_of
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.sheets.login import Kind
 

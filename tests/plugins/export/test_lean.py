@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from sitecrawl.page.lean import lean
 from sitecrawl.page.markup import MOST_ATTRIBUTES
+from sitecrawl.plugins.export.lean import lean
 
 PIECES = [
     "<script>", "</script>", "<script/>", "<script a=x/>", "<script =/>", "</script", "<title>", "</title>",

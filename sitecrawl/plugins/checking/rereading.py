@@ -9,14 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import closing
-from typing import Final
+from functools import partial
+from typing import Final, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from middlewares.links import admitted, require_parts
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.runtime import Runtime
@@ -29,16 +32,16 @@ from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
-Follow = Callable[[list[Link], list[Link], Capture], int]
+_Follow = Callable[[list[Link], list[Link], Capture], int]
 """Hands the links of a stored response to the frontier, those that are in scope, and what it is made of; returns how
 many links were new."""
 _ROW_BYTES: Final = 8
 
 
 class Rereading(Participant):
-    """Reads them between other work, and keeps the crawl alive until it has read them all."""
+    """Extension: reads them between other work, and keeps the crawl alive until it has read them all."""
 
-    def __init__(self, crawler: Crawler, follow: Follow) -> None:
+    def __init__(self, crawler: Crawler, follow: _Follow) -> None:
         self._crawler = crawler
         self._follow = follow
         self._row: int | None = None
@@ -46,6 +49,12 @@ class Rereading(Participant):
         self._pause = Cooperator(crawler).pause
         crawler.signals.connect(self._begin, signals.spider_opened)
         crawler.signals.connect(self._stay, signals.spider_idle)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not has_our_scheduler(crawler.settings):
+            raise NotConfigured
+        return cls(crawler, partial(follow, crawler))
 
     def prepare(self, batch: Batch) -> None:
         if self._row is None:
@@ -107,3 +116,17 @@ class Rereading(Participant):
                 link.nofollow |= page.nofollow
             return page.links, page.requisites
         return [], []
+
+
+def follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capture) -> int:
+    """Those of a stored page, or of a redirect, which is no further from the seeds than what it leads to."""
+    assert crawler.spider
+    runtime = Runtime.of(crawler)
+    links = admitted(crawler.spider, links)
+    if (score := getattr(crawler.spider, "score", None)) is not None:
+        for link in links:
+            link.score = score(link)
+    depth = (capture.depth or 0) + (capture.redirect_to is None)
+    new = runtime.rediscover(capture.url, links, depth=max(1, depth))
+    require_parts(runtime, parts, runtime.key_of(capture.url), depth=capture.depth or 0)
+    return new

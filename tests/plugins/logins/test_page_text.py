@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.http import HtmlResponse
 
-from sitecrawl.crawl.page_text import in_its_charset, text_of
+from sitecrawl.plugins.logins.page_text import in_its_charset, text_of
 
 
 @pytest.mark.parametrize(

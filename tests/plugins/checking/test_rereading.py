@@ -16,11 +16,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.rereading import Rereading
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
+from sitecrawl.plugins.checking.rereading import Rereading
 
 ROOT = "http://site.example/"
 
@@ -33,7 +33,8 @@ class Reread:
     """A crawl whose store holds a page, a redirect, an error, a page by POST and another page."""
 
     def __init__(self, directory: Path) -> None:
-        crawler = get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory)})
+        settings = {"JOBDIR": str(directory), "SITECRAWL_PLUGINS_OFF": ["checking"]}  # it would read them, too
+        crawler = get_crawler(Any, settings | {"ADDONS": {"sitecrawl.addon.Addon": 500}})
         crawler.spider = crawler.spidercls()
         crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
         self.crawler: Crawler = crawler

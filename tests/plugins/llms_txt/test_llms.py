@@ -9,8 +9,8 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.page.llms_txt import links_in
 from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.llms_txt.asking import links_in
 
 LLMS = """# A site
 > What it is about, see [this](/docs/a "title").
