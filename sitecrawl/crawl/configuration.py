@@ -281,8 +281,6 @@ def seen(settings: BaseSettings) -> SeenOptions:
     """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
     return SeenOptions(
         bloom=declared.SEEN_BLOOM.read(settings),
-        error_rate=declared.SEEN_ERROR_RATE.read(settings),
         capacity=declared.SEEN_CAPACITY.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
-        exact=declared.SEEN_EXACT.read(settings),
     )

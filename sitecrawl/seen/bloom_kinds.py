@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import zlib
 from collections.abc import Iterable
 from hashlib import md5
@@ -30,9 +29,7 @@ class Kind(Protocol):
     title: str
     """Name of such a filter in the log."""
     is_alone: bool
-    """Whether there is never an exact set behind it, so that its wrong yeses are lost pages."""
-    grows: bool
-    """Whether a full layer is followed by another one."""
+    """Whether it is one table that never grows, without an exact set behind it: its wrong yeses are lost pages."""
 
     def point(self, key: bytes) -> Any:
         """The form of a 16-byte `key` that a layer takes."""
@@ -55,7 +52,6 @@ class PybloomLive:
     name = "pybloom-live"
     title = "Bloom filter pybloom-live"
     is_alone = False
-    grows = True
 
     def point(self, key: bytes) -> str:
         return key.hex()
@@ -85,7 +81,6 @@ class Rbloom:
     name = "rbloom"
     title = "Bloom filter rbloom"
     is_alone = False
-    grows = True
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(key, "big", signed=True)
@@ -136,25 +131,23 @@ class Bitmap:
 class Md5:
     """MD5 modulo n: what crawlers of archives keep in the place of a set, for its two lines of code.
 
-    n keys in m bits are wrong about n/m of what they are asked, so a layer has capacity / error rate bits: its errors
-    fall in proportion to its size, those of a Bloom filter exponentially. That is no filter for an exact set to stand
-    behind, which a Bloom filter of a fortieth of its size does as well: whoever wants it wants to do without the set.
-    With `bits` there is one table of so many, whatever comes, as it was first described.
+    n keys in m bits are wrong about n/m of what they are asked: its errors fall in proportion to its size, those of a
+    Bloom filter exponentially. That is no filter for an exact set to stand behind, which a Bloom filter of a fortieth
+    of its size does as well: whoever wants it wants to do without the set.
     """
 
     is_alone = True
 
-    def __init__(self, bits: int = 0) -> None:
+    def __init__(self, bits: int) -> None:
         self._bits = bits
-        self.name = f"md5:{bits}" if bits else "md5"
-        self.grows = not bits
-        self.title = f"MD5 modulo {bits:,}" if bits else "MD5 modulo n"
+        self.name = f"md5:{bits}"
+        self.title = f"MD5 modulo {bits:,}"
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")
 
     def layer(self, capacity: int, error_rate: float) -> Bitmap:
-        return Bitmap(self._bits or math.ceil(capacity / error_rate))
+        return Bitmap(self._bits)
 
     def fill(self, layer: Bitmap, points: Iterable[int]) -> None:
         for point in points:
@@ -171,7 +164,7 @@ class Md5:
 
 
 _TABLE: Final = expression(r"md5:([1-9]\d{0,12})")
-KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom(), Md5())}
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom())}
 
 
 def kind_named(name: str) -> Kind:
