@@ -33,7 +33,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
 
     def process_spider_input(self, response: Response) -> None:
         """A spider that makes no page of what it gets has one stored all the same: see `Fetch.own_page`."""
-        fetch = self._runtime.fetch_of(response.request)
+        fetch = self._runtime.fetches.of(response.request)
         if fetch is not None:
             fetch.given(partial(page_item, response, self._runtime))
 
@@ -53,7 +53,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         require_parts(self._runtime, parts, page.key, depth=fetch.visit.depth)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
-        links = admitted(self._spider, page.links) if self._runtime.content.follows(fetch, page) else []
+        links = admitted(self._spider, page.links) if self._runtime.fetches.content.follows(fetch, page) else []
         new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))

@@ -9,7 +9,7 @@ from sitecrawl.page.items import Exchange, PageItem
 
 
 class Store(Protocol):
-    """Where the exchanges go: a `WarcStore`, or the runtime, which puts a page there when its fetch is over."""
+    """Where the exchanges go: a `WarcStore`, or `Fetches`, which puts a page there when its fetch is over."""
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
 
@@ -24,7 +24,7 @@ class WarcPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         runtime = Runtime.of(crawler)
         runtime.open_store()
-        return cls(runtime)
+        return cls(runtime.fetches)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and item.exchange is not None:

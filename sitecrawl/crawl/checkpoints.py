@@ -24,6 +24,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.fetches import Fetches
 from sitecrawl.crawl.memory import MemoryWatch
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
@@ -49,15 +50,15 @@ def has_our_scheduler(settings: BaseSettings) -> bool:
 
 
 class Checkpoints:
-    """See the module. `before` is called before each, and `close` when no more can come."""
+    """See the module. `close` is called when no more can come."""
 
     def __init__(
         self,
         crawler: Crawler,
         database: Database,
         frontier: Frontier,
+        fetches: Fetches,
         *,
-        before: Callable[[], None],
         close: Callable[[], None],
     ) -> None:
         assert crawler.stats
@@ -65,15 +66,13 @@ class Checkpoints:
         self._stats = crawler.stats
         self._database = database
         self._frontier = frontier
-        self._before = before
+        self._fetches = fetches
         self._close_files = close
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
         self._memory = MemoryWatch(self._lose_memory)
         self.last_acts: list[Callable[[], Awaitable[None]]] = []
         """Waited for when the last checkpoint is made, before the files are closed."""
-        self.pages = 0
-        """URLs that are finished since the last one."""
         self.failure = ""
         """Scrapy's finish reason if nothing more can be stored: the stores may be farther than the database."""
         if not has_our_scheduler(crawler.settings):
@@ -107,14 +106,14 @@ class Checkpoints:
     @property
     def is_due(self) -> bool:
         """Whether the next should not wait for its time."""
-        return self.pages >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
+        return self._fetches.finished >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
 
     def run(self) -> None:
         """Make durable what has been done so far. If that fails, the crawl ends."""
         if self.failed:
             return
         try:
-            self._before()
+            self._fetches.finish_handled()
             self.write()
         except StorageError as error:
             self.fail(error)
@@ -130,11 +129,11 @@ class Checkpoints:
         for participant in self._participants:
             participant.committed()
         self._frontier.flushed()
-        self.pages = 0
+        self._fetches.finished = 0
 
     def save(self) -> None:
         """The last checkpoint, and what makes the next start quick. Raises `StorageError`."""
-        self._before()
+        self._fetches.finish_handled()
         self.write()
         self._frontier.save()
 

@@ -1,9 +1,7 @@
 """One crawl's engine, put together: directory, database, frontier, page stores, and the checkpoints over them.
 
-Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request that the frontier
-has handed out as a `Fetch`, until Scrapy has dealt with it and its page is stored.
-
-A page goes into the page store when its fetch is over, and not before.
+Scheduler, middlewares and pipelines of one crawler share one `Runtime`: `fetches` has what is under way, `pages` has
+where pages go.
 """
 
 from __future__ import annotations
@@ -15,27 +13,24 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base import declared, descriptors
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
-from sitecrawl.crawl.privates import in_progress, stop, wake
+from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.reading import page_reading
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.wishes import Wishes
@@ -48,10 +43,7 @@ from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
-from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.http import Want
-from sitecrawl.isolation.pool import NoParser
-from sitecrawl.page.items import Exchange, Link, PageItem
+from sitecrawl.page.items import Link
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter
@@ -147,21 +139,18 @@ class Runtime:
         except BaseException:
             self.database.close()
             raise
-        self.content = ContentSeen(self.frontier, settings["SITECRAWL_DUPLICATE_CONTENT"], self.finish_handled)
-        self.fetches: dict[bytes, Fetch] = {}
         self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
         self.outcomes = OutcomeCounts(self.database)
         self.last_failures = LastFailures()
-        self.store: WarcStore | None = None
+        self.pages = Pages(self.stats)
+        self.fetches = Fetches(
+            crawler, self.frontier, self.pages, self.outcomes, declared.DUPLICATE_CONTENT.read(settings)
+        )
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with every URL that has failed without a fetch: its host has never answered."""
         self.on_moved: list[Callable[[], None]] = []
         """Called when the database has other sites than before: on a cluster they come and go."""
-        self.on_begin: list[Callable[[Fetch], None]] = []
-        """Called with every fetch that begins."""
-        self.on_finish: list[Callable[[Fetch], None]] = [self.outcomes.finished]
-        """Called with every fetch of a page whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
         self.pause = Pause(
@@ -176,7 +165,7 @@ class Runtime:
             crawler,
             self.database,
             self.frontier,
-            before=self.finish_handled,
+            self.fetches,
             close=self.close,
         )
         self.changes = Changes(self)
@@ -255,7 +244,7 @@ class Runtime:
 
     def open_store(self) -> None:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
-        if self.store is None:
+        if self.pages.store is None:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
             counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
@@ -263,31 +252,8 @@ class Runtime:
             store = WarcStore(self.path, options, counter, EarlierCrawls(self.path, lasting=True))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
-            self.store = store
+            self.pages.store = store
             self.checkpoints.add(store)
-
-    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
-        """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over.
-
-        See `Fetch` for what is stored of one.
-        """
-        fetch = self.fetches.get(page.key) if page is not None else None
-        if page is not None and fetch is not None:
-            fetch.passed(page)
-        else:
-            self._store_now(exchange, page)
-
-    def _store_now(self, exchange: Exchange, page: PageItem | None, *, is_requisite: bool = False) -> int:
-        """The row of the page index where it is now; 0 if it could not be stored."""
-        if self.store is None:
-            return 0
-        try:
-            self.store.put(exchange, page, is_requisite=is_requisite)
-        except InvalidUrl as error:
-            logger.warning("Not stored: %s", error)
-            self.stats.inc_value("pagestore/not_stored")
-            return 0
-        return self.store.last_id
 
     def retry_given_up(self) -> None:
         """Ask the hosts again that were given up, of those that this process has."""
@@ -374,87 +340,11 @@ class Runtime:
         if self.team is not None:
             self.team.exchange.scope.add(SAID + text)
 
-    # Fetches
-
-    def begin(self, visit: Visit, request: Request) -> Fetch:
-        """Scrapy works on `request` from here on."""
-        fetch = self.fetches[visit.key] = Fetch(visit, request)
-        for listener in self.on_begin:
-            listener(fetch)
-        return fetch
-
-    def fetch_of(self, request: Request | None) -> Fetch | None:
-        """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
-        fetch = self.fetches.get(request.meta.get(VISIT, b"")) if request is not None else None
-        return fetch if fetch is not None and fetch.request is request else None
-
-    def fetch_behind(self, request: Request) -> Fetch | None:
-        """The fetch that `request` comes from: its own, or that of the request whose `meta` it has taken over."""
-        key = request.meta.get(VISIT)
-        return self.fetches.get(key) if key is not None else None
-
-    def end(self, fetch: Fetch) -> int:
-        """The fetch is over: what it brought is stored, whatever comes next of the visit. Gives its row; 0 for none.
-
-        Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
-        """
-        captured = fetch.captured
-        if captured is not None and captured[1] is None:
-            captured = captured[0], self._own_page(fetch)  # while the fetch is known: it says whose the page is
-        del self.fetches[fetch.visit.key]
-        self.outcomes.ended(fetch)
-        if captured is None:
-            return 0
-        for part in fetch.parts:  # first: who reads a page again, in the order of the files, is to have its DOM
-            self._store_now(part, None, is_requisite=not part.is_resource)
-        return self._store_now(*captured, is_requisite=fetch.visit.is_requisite)
-
-    def _own_page(self, fetch: Fetch) -> PageItem | None:
-        try:
-            return fetch.own_page()
-        except (InvalidUrl, NoParser):  # the exchange is stored all the same
-            self.stats.inc_value("pagestore/unread")
-            return None
-
-    def give_back(self, fetch: Fetch, want: Want) -> Request:
-        """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
-        fetch.give_back(self.pause.put_back(want, fetch.request.url))
-        return fetch.request.replace(dont_filter=True)
-
-    def rest(self, fetch: Fetch) -> Request:
-        """Its host was asked for something else on its way: the request that puts it back, until the host has rested
-        from that, once it is scheduled.
-        """
-        fetch.give_back()
-        return fetch.request.replace(dont_filter=True)
-
-    def finish(self, fetch: Fetch) -> None:
-        """The fetch is over, and so is the visit."""
-        if fetch.interrupted:
-            del self.fetches[fetch.visit.key]
-            return
-        row = self.end(fetch)
-        self.content.compare(fetch)
-        fetch.tell_visit()
-        self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
-        self.checkpoints.pages += 1
-        if fetch.visit.is_requisite:
-            return
-        for listener in self.on_finish:
-            listener(fetch)
-
-    def finish_handled(self) -> None:
-        """Finish the fetches with which Scrapy is done: callback run, items through the pipelines."""
-        if self.fetches:
-            working = in_progress(self.crawler)
-            for fetch in [fetch for fetch in self.fetches.values() if fetch.request not in working]:
-                self.finish(fetch)
-
     # The end
 
     def close(self) -> None:
         """Close all files. What came after the last checkpoint is forgotten."""
         self.reading.close()
-        if self.store is not None:
-            self.store.close()
+        if self.pages.store is not None:
+            self.pages.store.close()
         self.database.close()

@@ -151,7 +151,7 @@ class DownloadHandler(BaseDownloadHandler):
         the host that must not be begun twice, and no other URL waits for it as for the last one of a level.
         """
         runtime = Runtime.of(self.crawler)
-        fetch = runtime.fetch_behind(request) if request.method in _SAFE else None
+        fetch = runtime.fetches.behind(request) if request.method in _SAFE else None
         return None if fetch is None or runtime.local.keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:

@@ -237,7 +237,7 @@ class SiteSpider(Spider):
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        fetch = self.runtime.fetch_of(response.request)
+        fetch = self.runtime.fetches.of(response.request)
         if fetch is not None and fetch.visit.is_requisite:
             read_requisite(self.runtime, fetch, response)
             return ()
@@ -249,7 +249,7 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
-        if self.llms_txt is not None and not self.llms_txt.read(self.runtime.fetch_of(response.request), page):
+        if self.llms_txt is not None and not self.llms_txt.read(self.runtime.fetches.of(response.request), page):
             return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:

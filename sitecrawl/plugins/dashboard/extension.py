@@ -111,7 +111,7 @@ class Dashboard:
         if self._port is not None:
             self._serve(self._port)
         if self._is_looked_at:
-            runtime.on_finish += [self._popular.finished, self._fetches.finished]
+            runtime.fetches.on_finish += [self._popular.finished, self._fetches.finished]
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 

@@ -41,7 +41,7 @@ class Done(NamedTuple):
 
 
 class LastFetches:
-    """Give `finished` every fetch whose visit is over (`Runtime.on_finish`)."""
+    """Give `finished` every fetch whose visit is over (`Runtime.fetches.on_finish`)."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

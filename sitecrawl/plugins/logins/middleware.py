@@ -62,7 +62,7 @@ class LoginMiddleware:
 
     def of(self, request: Request) -> tuple[Fetch, Session] | None:
         """The fetch that `request` is for, and the login of its host, if both are there."""
-        fetch = self._runtime.fetch_of(request) if LOGIN not in request.meta else None
+        fetch = self._runtime.fetches.of(request) if LOGIN not in request.meta else None
         if fetch is None or not request.url.startswith("http"):
             return None
         login = self._runtime.access.login_of(host_of(request.url))
@@ -85,7 +85,7 @@ class LoginMiddleware:
             return self._later(request, fetch, error) if session.login.required else None
         except InWant as error:
             self._runtime.pause.suffer(error.want)
-            return self._runtime.give_back(fetch, error.want)
+            return fetch.give_back(self._runtime.pause.put_back(error.want, request.url))
         except Interrupted:
             fetch.interrupt()
             raise

@@ -84,7 +84,7 @@ class Again(Participant):
         Gives the time at which it began; 0 without one. The frontier has to be one that is all here.
         """
         self._runtime = runtime = Runtime.of(self._crawler)
-        if runtime.store is None:
+        if runtime.pages.store is None:
             stop(self._crawler, NO_STORE)
             return 0.0
         rounds = read_rounds(runtime.database)
@@ -98,8 +98,8 @@ class Again(Participant):
         self._store = RevisitStore(runtime.database, options(self._crawler.settings))
         runtime.checkpoints.add(self._store)
         runtime.checkpoints.add(self)
-        runtime.on_begin.append(self._begun)
-        runtime.on_finish.append(self._finished)
+        runtime.fetches.on_begin.append(self._begun)
+        runtime.fetches.on_finish.append(self._finished)
         self._is_scanned = False
         self._crawler.signals.connect(self._stay, signals.spider_idle)
         self._crawler.signals.connect(self._close, signals.spider_closed)
@@ -109,7 +109,7 @@ class Again(Participant):
         return rounds[-1].began
 
     def _new_round(self) -> Round:
-        frontier, store = self._runtime.frontier, self._runtime.store
+        frontier, store = self._runtime.frontier, self._runtime.pages.store
         assert store is not None
         waits = frontier.waiting > frontier.held + frontier.joined + frontier.silent
         number = self._rounds[-1].number + 1 if self._rounds else 1
@@ -191,7 +191,7 @@ class Again(Participant):
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
-        fetch = self._runtime.fetch_of(response.request)
+        fetch = self._runtime.fetches.of(response.request)
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
                 fetch.worth_it()
@@ -260,7 +260,7 @@ class Again(Participant):
         if not self._is_scanned:
             raise DontCloseSpider
         if self._runtime.frontier.is_finished():
-            self._runtime.finish_handled()
+            self._runtime.fetches.finish_handled()
             self.round.ended = float(math.floor(time.time()))
 
     def _close(self) -> None:

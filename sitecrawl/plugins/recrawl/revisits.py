@@ -60,11 +60,11 @@ class Recrawling:
         self._store = RevisitStore(runtime.database, chosen, lambda: runtime.share)
         runtime.checkpoints.add(self._store)
         runtime.on_moved.append(self._store.reload)
-        runtime.on_finish.append(self._finished)
+        runtime.fetches.on_finish.append(self._finished)
         runtime.local.link_credit.ledger.comes_back = True
         self._versions = Versions(runtime.path)
         if runtime.team is None:  # workers have other URLs whenever sites come and go
-            runtime.on_begin.append(self._begun)
+            runtime.fetches.on_begin.append(self._begun)
             self._is_adopted = False
             deferred_from_coro(self._run())
         self._ticks.start(_TICK)
@@ -96,7 +96,7 @@ class Recrawling:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
         if response.status != NOT_MODIFIED:
             return False
-        fetch = self._runtime.fetch_of(response.request)
+        fetch = self._runtime.fetches.of(response.request)
         if fetch is not None:
             fetch.worth_it()  # it is as it was
         return True
