@@ -28,8 +28,8 @@ sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from killing import CONCURRENCY, Crawler, Losses, ScrapyRedis, Sitecrawl, Stock, redis_server, survive, web_of  # noqa: E402
 
-from sitecrawl.checking import check  # noqa: E402
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT  # noqa: E402
+from sitecrawl.plugins.checking.crawl import check  # noqa: E402
 
 HEAD = """| crawler | pages of the web | kills | URLs lost | stored twice | asked for again | mean a kill | at most |
 |---|---|---|---|---|---|---|---|"""

@@ -3,9 +3,9 @@
     python benchmarks/recrawl.py --pages 2000 --days 60 --budget 500
 
 A simulated site with a simulated clock: pages change at random, at rates between several times a day and hardly ever
-(log-uniform), and are asked for by sitecrawl's own schedule and store (`sitecrawl.recrawl`, in a RocksDB), or all in
-turn. Importance follows a power law. Every policy has the same budget of requests; what comes after the first third
-of the time, in which the rates are learnt, is reported apart.
+(log-uniform), and are asked for by sitecrawl's own schedule and store (`sitecrawl.plugins.recrawl`, in a RocksDB), or
+all in turn. Importance follows a power law. Every policy has the same budget of requests; what comes after the first
+third of the time, in which the rates are learnt, is reported apart.
 
 What is printed, for each policy: requests a day; *freshness*, the share of pages, weighed by importance and not,
 whose copy is what the site has, averaged over the time; and for how many hours on average a copy had been stale when
@@ -24,8 +24,8 @@ from pathlib import Path
 from random import Random
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.recrawl.schedule import DAY, RecrawlOptions, Standing, Visits, visited
-from sitecrawl.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Standing, Visits, visited
+from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 FASTEST, SLOWEST = 8.0, 0.004

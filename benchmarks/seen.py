@@ -116,7 +116,6 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "tier: RocksSet": exact,
     "SeenSet, pybloom-live": tiers(SeenOptions("pybloom-live")),
     "SeenSet, rbloom": tiers(SeenOptions("rbloom")),
-    "SeenSet, rbloom, no exact set": tiers(SeenOptions("rbloom", exact=False)),
 }
 
 

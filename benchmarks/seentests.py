@@ -17,7 +17,7 @@ from typing import Protocol
 from seen import resident
 
 from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS, Bitmap, kind_named
+from sitecrawl.seen.bloom_kinds import Bitmap, kind_named
 from sitecrawl.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
@@ -31,7 +31,7 @@ class Test(Protocol):
 
 
 def md5_bitmap(bits: int) -> Test:
-    bitmap, point = Bitmap(bits), KINDS["md5"].point
+    bitmap, point = Bitmap(bits), kind_named("md5:1").point
 
     def add(urls: list[str]) -> list[bool]:
         new = []
@@ -84,7 +84,7 @@ def plain(make: Callable[[int], Test]) -> Maker:
     return lambda urls: nullcontext(make(urls))
 
 
-KIND = "rbloom" if "rbloom" in KINDS else "pybloom-live"
+KIND = "rbloom"
 TESTS: dict[str, Maker] = {
     "MD5(URL) modulo n, 8 bits a URL": plain(lambda urls: md5_bitmap(8 * urls)),
     "MD5(URL) modulo n, 16 bits a URL": plain(lambda urls: md5_bitmap(16 * urls)),

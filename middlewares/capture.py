@@ -79,11 +79,11 @@ class CaptureMiddleware:
         self._runtime.pause.end()
         self._runtime.pause.heard(request.url)
         exchange = exchange_of(request, response, self._started.pop(request, SentAt()), self._shown(request))
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
         elif _is_stored(request):
-            self._runtime.put(exchange)
+            self._runtime.fetches.put(exchange)
         return response
 
     def _shown(self, request: Request) -> Headers:
@@ -91,11 +91,15 @@ class CaptureMiddleware:
         return access.shown(request.url, host_of(request.url)) if access and request.url.startswith("http") else ()
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         started = self._started.pop(request, None)
         if isinstance(exception, InWant):
             self._runtime.pause.suffer(exception.want)
-            return self._runtime.give_back(fetch, exception.want) if fetch is not None else None
+            return (
+                fetch.give_back(self._runtime.pause.put_back(exception.want, request.url))
+                if fetch is not None
+                else None
+            )
         if isinstance(exception, StopDownload):
             self._stopped(fetch, exception, started)
         else:

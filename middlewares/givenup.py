@@ -43,7 +43,7 @@ class GivenUpMiddleware:
         return cls(Runtime.of(crawler))
 
     def process_request(self, request: Request) -> None:
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         if fetch is not None and fetch.visit.dead:
             fetch.failed(HostGivenUp.__name__)
             request.meta["dont_retry"] = True

@@ -77,7 +77,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         return response
 
     async def _read_elsewhere(self, request: Request, response: Response, most: int) -> Response:
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         try:
             return await self._runtime.reading.arrived(response, max_size=most, page=fetch is not None)
         except Quarantined as error:
@@ -101,13 +101,13 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         logger.info("Given up: %s", reason)
         self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
         self._count_failed(request, response)
-        if (fetch := self._runtime.fetch_of(request)) is not None:
+        if (fetch := self._runtime.fetches.of(request)) is not None:
             fetch.failed(TooLargeDecoded.__name__)
         return TooLargeDecoded(reason)
 
     def _count_failed(self, request: Request, response: Response) -> None:
         """Count it as a failed download in Scrapy's stats, and no longer as an answer."""
-        stats, fetch = self._runtime.stats, self._runtime.fetch_of(request)
+        stats, fetch = self._runtime.stats, self._runtime.fetches.of(request)
         stats.inc_value("downloader/exception_count")
         stats.inc_value(f"downloader/exception_type_count/{global_object_name(TooLargeDecoded)}")
         if fetch is None or not (fetch.visit.is_requisite or fetch.is_miss):  # of those it was none

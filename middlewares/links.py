@@ -13,10 +13,8 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requisites import require
-from sitecrawl.crawl.rereading import Rereading
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
-from sitecrawl.pagestore import Capture
 
 
 class LinksMiddleware(BaseSpiderMiddleware):
@@ -32,11 +30,10 @@ class LinksMiddleware(BaseSpiderMiddleware):
         assert crawler.stats
         self._runtime = Runtime.of(crawler)
         self._stats = crawler.stats
-        self._rereading = Rereading(crawler, self._follow_again)
 
     def process_spider_input(self, response: Response) -> None:
         """Store pages of spiders that yield none: see `Fetch.own_page`."""
-        fetch = self._runtime.fetch_of(response.request)
+        fetch = self._runtime.fetches.of(response.request)
         if fetch is not None:
             fetch.given(partial(page_item, response, self._runtime))
 
@@ -53,38 +50,30 @@ class LinksMiddleware(BaseSpiderMiddleware):
         if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
             self._expand(fetch, page)
         parts = [part for part in page.requisites if part.url not in fetch.brought]
-        self._require(parts, page.key, depth=fetch.visit.depth)
-
-    def _require(self, parts: list[Link], key: bytes, *, depth: int) -> None:
-        if parts:
-            most = self._runtime.reading.max_requisites
-            require(self._runtime, key, parts, depth=depth, allowance=most)
+        require_parts(self._runtime, parts, page.key, depth=fetch.visit.depth)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
-        links = self._admitted(page.links) if self._runtime.content.follows(fetch, page) else []
+        links = admitted(self._spider, page.links) if self._runtime.fetches.content.follows(fetch, page) else []
         new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)
 
-    def _admitted(self, links: list[Link]) -> list[Link]:
-        if (admitted := getattr(self._spider, "admitted", None)) is not None:
-            return list(admitted(links))
-        admits = getattr(self._spider, "admits", None)
-        return links if admits is None else [link for link in links if admits(link)]
-
-    def _follow_again(self, links: list[Link], parts: list[Link], capture: Capture) -> int:
-        """Follow links of a stored page again, or of a redirect, which adds no depth."""
-        links = self._admitted(links)
-        if (score := getattr(self._spider, "score", None)) is not None:
-            for link in links:
-                link.score = score(link)
-        depth = (capture.depth or 0) + (capture.redirect_to is None)
-        new = self._runtime.rediscover(capture.url, links, depth=max(1, depth))
-        self._require(parts, self._runtime.key_of(capture.url), depth=capture.depth or 0)
-        return new
-
     @property
     def _spider(self) -> Spider:
         assert self.crawler.spider
         return self.crawler.spider
+
+
+def admitted(spider: Spider, links: list[Link]) -> list[Link]:
+    """Those of `links` that `spider` follows."""
+    if (of_all := getattr(spider, "admitted", None)) is not None:
+        return list(of_all(links))
+    admits = getattr(spider, "admits", None)
+    return links if admits is None else [link for link in links if admits(link)]
+
+
+def require_parts(runtime: Runtime, parts: list[Link], key: bytes, *, depth: int) -> None:
+    """Hand what the page with the key `key` is made of to the frontier."""
+    if parts:
+        require(runtime, key, parts, depth=depth, allowance=runtime.reading.max_requisites)

@@ -47,7 +47,7 @@ class OutagesMiddleware:
 
 def put_back(runtime: Runtime, request: Request, priority_adjust: int) -> Request | None:
     """Request that puts a page back unchanged, if its host fails for all pages; else None."""
-    fetch = runtime.fetch_of(request)
+    fetch = runtime.fetches.of(request)
     if fetch is None or request.meta.get("dont_retry") or not runtime.frontier.manners.is_out(fetch.visit):
         return None
     runtime.stats.inc_value("outages/put_back")

@@ -46,7 +46,7 @@ class RefusalsMiddleware:
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         self._runtime.refusals.are_looked_for = True
-        self._runtime.on_finish.append(self._runtime.refusals.finished)
+        self._runtime.fetches.on_finish.append(self._runtime.refusals.finished)
         self._retries = settings.getbool("RETRY_ENABLED")
         self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")
         self._max_wait = limits.RETRY_AFTER.read(settings)
@@ -56,7 +56,7 @@ class RefusalsMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         exchange = fetch.exchange if fetch is not None else None
         headers = exchange.headers if exchange is not None else pairs(response.headers)
         found = refusal(response.status, headers, response.body)

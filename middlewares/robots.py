@@ -142,13 +142,13 @@ class RobotsMiddleware:
         root = url.origin
         was_known = self._known(root) is not None
         rules = await self._rules_of(root, url.host, request)
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         if rules.want is None and rules.refused is None and self._is_excepted(url):
             return None
         if rules.refused is not None:
             raise rules.refused
         if rules.want is not None and fetch is not None:
-            return self._runtime.give_back(fetch, rules.want)
+            return fetch.give_back(self._runtime.pause.put_back(rules.want, request.url))
         if rules.parser is None:
             return self._later(request, fetch, rules)
         if not rules.parser.allowed(request.url, self._agent):
@@ -162,7 +162,7 @@ class RobotsMiddleware:
     def _rested(self, fetch: Fetch, *, is_new: bool) -> Request | None:
         """Put back a page that waited for robots.txt, if its host has to rest after that."""
         if is_new and self._rests.begin(fetch.visit.key):
-            return self._runtime.rest(fetch)
+            return fetch.give_back()
         self._rests.end(fetch.visit.key)
         return None
 
@@ -244,7 +244,7 @@ class RobotsMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Also take rules from a robots.txt that the crawl fetches as a URL, for its sitemaps."""
-        if request.meta.get("dont_obey_robotstxt") and self._runtime.fetch_of(request) is not None:
+        if request.meta.get("dont_obey_robotstxt") and self._runtime.fetches.of(request) is not None:
             root = request.url.removesuffix("/robots.txt")
             if root in self._rules and response.url == request.url and _is_answer(response.status):
                 body = response.body if response.status < 300 else _OPEN

@@ -9,7 +9,6 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.base import declared
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
@@ -19,7 +18,7 @@ from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
 class DatabasePipeline:
     """Writes pages to the database at SITECRAWL_DATABASE_URL, in batches and in a thread. Other items pass."""
 
-    table_setting = declared.DATABASE_TABLE
+    table = "pages"
     stat = "database/pages"
     store_class: ClassVar[type[DatabaseStore]] = DatabaseStore
 
@@ -39,7 +38,7 @@ class DatabasePipeline:
             url=url,
             # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
             crawl=f"{runtime.path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
-            table=cls.table_setting.read(settings),
+            table=cls.table,
         )
         stop_on_storage_error(crawler)
         store = cls.store_class(options)

@@ -5,7 +5,6 @@ from typing import Any
 from itemadapter import ItemAdapter
 
 from pipelines.database import DatabasePipeline
-from sitecrawl.base import declared
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.itemtable import ItemStore
 
@@ -15,7 +14,7 @@ class ItemsPipeline(DatabasePipeline):
     each item once. Pages pass.
     """
 
-    table_setting = declared.ITEMS_TABLE
+    table = "items"
     stat = "database/items"
     store_class = ItemStore
 

@@ -11,7 +11,6 @@ from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
@@ -30,7 +29,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
 
     lost = ""
     """Why an item was lost; None before."""
-    pages_key = declared.REDIS_PAGES_KEY.default
+    pages_key = "%(spider)s:pages"
     """Key of the list of pages, with `%(spider)s` as in `key`, that of items."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
@@ -40,12 +39,12 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Raises `OptionError` for a key whose `%` format is invalid."""
         pipeline: Self = super().from_settings(settings)
-        pipeline.pages_key = declared.REDIS_PAGES_KEY.read(settings)
-        for name, key in (("REDIS_ITEMS_KEY", pipeline.key), ("SITECRAWL_REDIS_PAGES_KEY", pipeline.pages_key)):
-            try:
-                _ = key % {"spider": ""}
-            except (KeyError, ValueError, TypeError) as error:
-                raise OptionError(f"{name} is {key!r}: %(spider)s alone is replaced, and % is written %%") from error
+        try:
+            _ = pipeline.key % {"spider": ""}
+        except (KeyError, ValueError, TypeError) as error:
+            raise OptionError(
+                f"REDIS_ITEMS_KEY is {pipeline.key!r}: %(spider)s alone is replaced, and % is written %%"
+            ) from error
         return pipeline
 
     def item_key(self, item: Any, spider: Spider) -> str:

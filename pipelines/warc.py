@@ -9,7 +9,7 @@ from sitecrawl.page.items import Exchange, PageItem
 
 
 class Store(Protocol):
-    """Where exchanges go: a `WarcStore`, or the runtime, which stores a page when its fetch is over."""
+    """Where exchanges go: a `WarcStore`, or `Fetches`, which store a page when its fetch is over."""
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
 
@@ -24,7 +24,7 @@ class WarcPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         runtime = Runtime.of(crawler)
         runtime.open_store()
-        return cls(runtime)
+        return cls(runtime.fetches)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and item.exchange is not None:

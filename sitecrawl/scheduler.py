@@ -102,7 +102,7 @@ class Scheduler(BaseScheduler):
             self._checkpoints.add(
                 Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
             )
-        found = self._runtime.content.figures
+        found = self._runtime.fetches.content.figures
         self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
@@ -178,7 +178,7 @@ class Scheduler(BaseScheduler):
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         if fetch is not None:
             fetch.arrived(response.status)
             self._frontier.downloaded(fetch.visit, request.meta.get("download_latency", 0.0))
@@ -193,7 +193,7 @@ class Scheduler(BaseScheduler):
             return False
 
     def _enqueue(self, request: Request) -> bool:
-        fetch = self._runtime.fetch_behind(request)
+        fetch = self._runtime.fetches.behind(request)
         if fetch is None and self._peers.are_there:
             request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         comes_back = request.meta.pop(COMES_BACK, False)
@@ -264,7 +264,7 @@ class Scheduler(BaseScheduler):
             request = request.replace(dont_filter=False)  # it was to pass the filter once; its redirects are not
         blob, flags = self._pack(request)
         volatile = bool(flags & Flag.VOLATILE)
-        self._runtime.end(fetch)
+        self._runtime.fetches.end(fetch)
         self._volatile.pop(fetch.visit.key, None)
         if volatile:
             self._volatile[fetch.visit.key] = request
@@ -274,7 +274,7 @@ class Scheduler(BaseScheduler):
 
     def _give_back(self, fetch: Fetch) -> None:
         """This machine could not ask: the request waits as it did before it was handed out."""
-        self._runtime.end(fetch)
+        self._runtime.fetches.end(fetch)
         if fetch.visit.volatile:
             self._volatile[fetch.visit.key] = fetch.request
         self._frontier.put_back(fetch.visit, rest=fetch.rest)
@@ -331,7 +331,7 @@ class Scheduler(BaseScheduler):
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)
-        self._runtime.begin(visit, request)
+        self._runtime.fetches.begin(visit, request)
         self._count("dequeued", volatile=visit.volatile)
         return request
 
@@ -340,7 +340,7 @@ class Scheduler(BaseScheduler):
             return None
         visit = self._ask()
         if visit is None and self._runtime.fetches:
-            self._runtime.finish_handled()
+            self._runtime.fetches.finish_handled()
             visit = self._ask()
         if self._checkpoints.is_due:
             self._checkpoints.run()

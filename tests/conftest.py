@@ -39,7 +39,7 @@ LONGEST: Final = (
     "whole_crawls/test_private_names.py",
     "checking/test_check_crawl.py",
     "crash/test_command_failpoints.py",
-    "crawl/test_revisits.py",
+    "recrawl/test_revisits.py",
     "frontier/test_trap_judge.py",
     "frontier/test_no_page_is_lost.py",
     "tests/test_dupefilter.py",

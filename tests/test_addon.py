@@ -140,7 +140,6 @@ OTHERS = {
     "SITECRAWL_PLUGINS_OFF": ["webhooks"],
     "SITECRAWL_RENDER": "auto",
     "SITECRAWL_SEEN_BLOOM": "rbloom",
-    "SITECRAWL_SEEN_ERROR_RATE": 0.5,
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_ERROR_THRESHOLD": 0.25,
     "SITECRAWL_USE": "search",
@@ -303,7 +302,7 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_NO_PAGE_CODE", 0, "There is no setting SITECRAWL_NO_PAGE_CODE any more: it is 4"),
         ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
         ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
-        ("SITECRAWL_SEEN_ERROR_RATE", 1, "a number between 0 and 1"),
+        ("SITECRAWL_ERROR_THRESHOLD", 1, "a number between 0 and 1"),
     ],
 )
 def test_a_setting_that_is_of_no_use(name: str, value: object, words: str) -> None:

@@ -105,9 +105,8 @@ def scrapys_items(tmp_path_factory: pytest.TempPathFactory, web: LocalWeb) -> Co
     [
         {},
         {"SITECRAWL_SEEN_BLOOM": "auto", "SITECRAWL_SEEN_CACHE": 1, "SITECRAWL_SEEN_CAPACITY": 1},
-        {"SITECRAWL_SEEN_EXACT": False, "SITECRAWL_SEEN_ERROR_RATE": 1e-9},
     ],
-    ids=["default", "tiny", "probabilistic"],
+    ids=["default", "tiny"],
 )
 def test_a_crawl_gives_the_items_that_it_gives_under_scrapys_filter(
     project: Project, scrapys_items: Counter[tuple[str, ...]], settings: dict[str, object]
@@ -187,12 +186,12 @@ class TestDupeFilter:
 
     def test_the_probabilistic_mode_warns(self, caplog: pytest.LogCaptureFixture) -> None:
         """A crawl that may lose pages says so, and how many."""
-        dupefilter = made(SITECRAWL_SEEN_EXACT=False, SITECRAWL_SEEN_ERROR_RATE=0.001)
+        dupefilter = made(SITECRAWL_SEEN_BLOOM="md5:1000")
         with caplog.at_level(logging.INFO, "sitecrawl.dupefilter"):
             dupefilter.open()
         dupefilter.close("finished")
         assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
-        assert all("up to 0.10% of all new URLs" in record.getMessage() for record in caplog.records)
+        assert all("up to 100.00% of all new URLs" in record.getMessage() for record in caplog.records)
 
     @pytest.mark.parametrize(("debug", "lines"), [(False, 1), (True, 3)])
     def test_filtered_requests_are_counted_and_logged_as_scrapy_does(

@@ -48,8 +48,6 @@ MAX_DELAY: Final = Setting("SITECRAWL_MAX_DELAY", 60.0, "seconds",
     "The longest pause that `SITECRAWL_DELAY_FACTOR` and failures can lead to.")
 CONCURRENT_REQUESTS_PER_IP: Final = Setting("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", 8, "requests",
     "Requests under way to one IP address, over all its hosts; 0: no limit.")
-PUT_OFF: Final = Setting("SITECRAWL_PUT_OFF", 5.0, "times",
-    "A URL that takes so many times the host's usual time is [put off](limits.md#notes-on-single-limits); 0: never.")
 REFUSALS: Final = Setting("SITECRAWL_REFUSALS", True, "yes or no",
     "Recognise [sites that say no](refused.md), count and report them. Costs 13 µs a page.")
 VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
@@ -66,17 +64,13 @@ MAX_WANT_TIME: Final = Setting("SITECRAWL_MAX_WANT_TIME", 600.0, "seconds",
 
 # The seen set
 SEEN_BLOOM: Final = Setting("SITECRAWL_SEEN_BLOOM", "pybloom-live", "name",
-    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto`, `md5` or `md5:N`.")
+    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto` or `md5:N`.")
 SEEN_CAPACITY: Final = Setting("SITECRAWL_SEEN_CAPACITY", 1_000_000, "URLs",
     "Size of the filter's first layer; it grows by itself. Two to five bytes of memory a URL.")
-SEEN_ERROR_RATE: Final = Setting("SITECRAWL_SEEN_ERROR_RATE", 0.01, "share",
-    "How often the filter may take a new URL for a known one.")
 SEEN_CACHE: Final = Setting("SITECRAWL_SEEN_CACHE", 65_536, "URLs",
     "Popular URLs that are recognised without asking the filter. About 260 bytes of memory each.")
 SEEN_STATIC_FROM: Final = Setting("SITECRAWL_SEEN_STATIC_FROM", "", "a directory",
     "An earlier crawl's, whose most important URLs the cache has places for; others come while there is room.")
-SEEN_EXACT: Final = Setting("SITECRAWL_SEEN_EXACT", True, "yes or no",
-    "Ask the exact set on disk when the filter says yes. `False`: faster, and some pages are lost.")
 
 # Many workers
 WORKERS: Final = Setting("SITECRAWL_WORKERS", "1", "processes",
@@ -107,14 +101,6 @@ SITEMAP_MIN_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MIN_INTERVAL", 600.0, "
 SITEMAP_MAX_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MAX_INTERVAL", 2_592_000.0, "seconds",
     "Between two visits of a sitemap, at most.")
 
-# Continuous crawling
-RECRAWL_BUDGET: Final = Setting("SITECRAWL_RECRAWL_BUDGET", 10_000.0, "requests a day",
-    "For fetching pages again, over all hosts, conditional requests included.")
-RECRAWL_MIN_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MIN_INTERVAL", 3600.0, "seconds",
-    "Between two fetches of a page, at least.")
-RECRAWL_MAX_INTERVAL: Final = Setting("SITECRAWL_RECRAWL_MAX_INTERVAL", 2_592_000.0, "seconds",
-    "Between two fetches of a page, at most.")
-
 # The page store
 DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
     "A page with exactly the body of another: stored as a reference, not followed besides, or stored in full.",
@@ -128,12 +114,6 @@ DEDUPE_FROM: Final[Setting[list[Any]]] = Setting("SITECRAWL_DEDUPE_FROM", [], "d
     "Earlier crawls whose bodies are [not stored again](page-store.md#bodies-of-earlier-crawls).")
 DATABASE_URL: Final = Setting("SITECRAWL_DATABASE_URL", "", "URL",
     "Where `pipelines.DatabasePipeline` writes, as a URL of SQLAlchemy ([the page store](page-store.md)).")
-DATABASE_TABLE: Final = Setting("SITECRAWL_DATABASE_TABLE", "pages", "name",
-    "Its table.")
-REDIS_PAGES_KEY: Final = Setting("SITECRAWL_REDIS_PAGES_KEY", "%(spider)s:pages", "key",
-    "The list on Redis into which `pipelines.RedisPipeline` puts pages.")
-ITEMS_TABLE: Final = Setting("SITECRAWL_ITEMS_TABLE", "items", "name",
-    "The table of `pipelines.ItemsPipeline`: the items that spiders extract.")
 
 # What a person sees
 LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
@@ -170,6 +150,12 @@ RETIRED: Final = {
     "SITECRAWL_GC_THRESHOLD": "it is 10,000 objects",
     "SITECRAWL_ERROR_WINDOW": "it is 300 seconds",
     "SITECRAWL_SITEMAP_PRICE": "it is 3,600 seconds",
+    "SITECRAWL_SEEN_EXACT": "the exact set is asked, but for SITECRAWL_SEEN_BLOOM=md5:N",
+    "SITECRAWL_SEEN_ERROR_RATE": "it is 0.01",
+    "SITECRAWL_PUT_OFF": "it is 5 times",
+    "SITECRAWL_DATABASE_TABLE": "it is pages",
+    "SITECRAWL_ITEMS_TABLE": "it is items",
+    "SITECRAWL_REDIS_PAGES_KEY": "it is %(spider)s:pages",
     "SITECRAWL_ITEMS_COLUMNS": "the table has an item's fields as JSON",
     "SITECRAWL_SEEN_CACHE_POLICY": "it is CLOCK, and with SITECRAWL_SEEN_STATIC_FROM static",
     "SITECRAWL_SEARCH_INDEX": "`scrapy search` takes new pages in",

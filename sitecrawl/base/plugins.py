@@ -46,6 +46,8 @@ class Plugin:
     `output(url, settings)` is a context manager that gives the name of the file to write."""
     job_files: str = ""
     """Dotted path of the class that reads job files (`sitecrawl.spiders.job_file.JobFiles`)."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of site spiders that are of no use without it, and dotted paths of the classes that do it."""
     reading: str = ""
     """Dotted path of a class that replaces `sitecrawl.crawl.reading.PageReading` if one of `wanted_by` is set. It is
     made with settings and Scrapy's stats."""
@@ -89,6 +91,11 @@ def found() -> Mapping[str, Plugin]:
 def settings() -> dict[str, Setting[Any]]:
     """Settings of all installed plug-ins, by name."""
     return {setting.name: setting for plugin in found().values() for setting in plugin.settings}
+
+
+def of_argument(name: str, off: Collection[str]) -> str:
+    """Dotted path of the class for a spider's argument; empty where its plug-in is not here."""
+    return next((plugin.arguments[name] for plugin in working(off).values() if name in plugin.arguments), "")
 
 
 def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:

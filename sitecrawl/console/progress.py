@@ -156,7 +156,7 @@ class Progress:
         if self._summary:
             self._errors.connect(self._crawler)
             if self._runtime is not None:
-                self._runtime.on_finish.append(self._facts.finished)
+                self._runtime.fetches.on_finish.append(self._facts.finished)
                 self._say_what_changed(self._runtime.told)
                 self._say_how_to_stop(self._runtime)
         self._line.start()

@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.fetches import Fetches
 from sitecrawl.crawl.memory import MemoryWatch
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
@@ -49,7 +50,7 @@ def has_our_scheduler(settings: BaseSettings) -> bool:
 
 
 class Checkpoints:
-    """See the module. `before` is called before each, `saved` after the last, and `close` when no more can come."""
+    """See the module. `saved` is called after the last, and `close` when no more can come."""
 
     def __init__(
         self,
@@ -57,8 +58,8 @@ class Checkpoints:
         database: Database,
         frontier: Frontier,
         peers: Peers,
+        fetches: Fetches,
         *,
-        before: Callable[[], None],
         saved: Callable[[], None],
         close: Callable[[], None],
     ) -> None:
@@ -68,7 +69,7 @@ class Checkpoints:
         self._database = database
         self._frontier = frontier
         self._peers = peers
-        self._before = before
+        self._fetches = fetches
         self._saved = saved
         self._close_files = close
         self._participants: list[Participant] = []
@@ -76,8 +77,6 @@ class Checkpoints:
         self._memory = MemoryWatch(self._lose_memory)
         self.last_acts: list[Callable[[], Awaitable[None]]] = []
         """Awaited after the last checkpoint, before the files are closed."""
-        self.pages = 0
-        """URLs finished since the last checkpoint."""
         self.failure = ""
         """Scrapy's finish reason after a failure; then nothing more is stored, because the stores may be ahead of the
         database."""
@@ -112,14 +111,14 @@ class Checkpoints:
     @property
     def is_due(self) -> bool:
         """Whether the next should not wait for its time."""
-        return self.pages >= PAGES_PER_CHECKPOINT or self._peers.wants_checkpoint
+        return self._fetches.finished >= PAGES_PER_CHECKPOINT or self._peers.wants_checkpoint
 
     def run(self) -> None:
         """Write a checkpoint; if it fails, end the crawl."""
         if self.failed:
             return
         try:
-            self._before()
+            self._fetches.finish_handled()
             self.write()
         except StorageError as error:
             self.fail(error)
@@ -134,11 +133,11 @@ class Checkpoints:
         self._database.write(batch)
         for part in parts:
             part.committed()
-        self.pages = 0
+        self._fetches.finished = 0
 
     def save(self) -> None:
         """Write the last checkpoint, and files that make the next start quick. Raises `StorageError`."""
-        self._before()
+        self._fetches.finish_handled()
         self.write()
         self._saved()
 

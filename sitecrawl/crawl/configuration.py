@@ -29,7 +29,6 @@ from sitecrawl.http import Verify
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
@@ -119,15 +118,6 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
         budget=declared.SITEMAP_BUDGET.read(settings),
         min_interval=declared.SITEMAP_MIN_INTERVAL.read(settings),
         max_interval=declared.SITEMAP_MAX_INTERVAL.read(settings),
-    )
-
-
-def recrawl(settings: BaseSettings) -> RecrawlOptions:
-    """The `SITECRAWL_RECRAWL_*` settings."""
-    return RecrawlOptions(
-        budget=declared.RECRAWL_BUDGET.read(settings),
-        min_interval=max(declared.RECRAWL_MIN_INTERVAL.read(settings), 0.001),
-        max_interval=declared.RECRAWL_MAX_INTERVAL.read(settings),
     )
 
 
@@ -289,8 +279,6 @@ def seen(settings: BaseSettings) -> SeenOptions:
     """Options from the `SITECRAWL_SEEN_*` settings."""
     return SeenOptions(
         bloom=declared.SEEN_BLOOM.read(settings),
-        error_rate=declared.SEEN_ERROR_RATE.read(settings),
         capacity=declared.SEEN_CAPACITY.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
-        exact=declared.SEEN_EXACT.read(settings),
     )

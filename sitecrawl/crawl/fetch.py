@@ -37,7 +37,7 @@ class Fetch:
       replaced page or exchange;
     - with a page that a pipeline dropped: nothing.
 
-    What belongs to no fetch, such as a robots.txt or a page made by hand, goes to `Runtime.put`.
+    What belongs to no fetch, such as a robots.txt or a page made by hand, goes to `Fetches.put`.
     """
 
     visit: Visit
@@ -122,9 +122,13 @@ class Fetch:
     def interrupt(self) -> None:
         self._note(interrupted=True)
 
-    def give_back(self, rest: float = 0.0) -> None:
+    def give_back(self, rest: float = 0.0) -> Request:
+        """Put the URL back as if it had not been asked for, and leave its host alone for `rest` seconds, or until it
+        has rested from what else it was asked for. Gives the request that does so once it is scheduled.
+        """
         self._end()
         self._note(is_given_back=True, rest=rest)
+        return self.request.replace(dont_filter=True)
 
     def lead_on(self) -> None:
         assert self.status, self.visit.url

@@ -15,11 +15,11 @@ from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl.changes import PREFIX as CHANGED
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
+from sitecrawl.crawl.fetches import Pages
 from sitecrawl.crawl.privates import is_closing, stop, wake
 from sitecrawl.crawl.traffic import LOST
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML
-from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.url import CRAWLED, Schemes, Url, parse
 
 LED_TO: Final = "led-to "
@@ -34,7 +34,7 @@ class Engine(Protocol):
     crawler: Crawler
     stats: StatsCollector
     frontier: Frontier
-    store: WarcStore | None
+    pages: Pages
     checkpoints: Checkpoints
     changes: Changes
     on_given_up: list[Callable[[bytes], None]]
@@ -64,7 +64,7 @@ class FrontierListener:
 
     def linked_to(self, key: bytes) -> None:
         """Queue again, as a page, what was fetched as a requisite and is now linked to: its links count."""
-        frontier, store = self._runtime.frontier, self._runtime.store
+        frontier, store = self._runtime.frontier, self._runtime.pages.store
         record = frontier.urls.get(key)
         stored = store.media_type(record.url) if record is not None and store is not None else None
         if stored is None or stored in HTML:
@@ -94,8 +94,8 @@ class FrontierListener:
     def withdrawn(self, rows: list[int]) -> None:
         if rows:
             self._runtime.stats.inc_value(LOST, len(rows))
-        if self._runtime.store is not None:
-            self._runtime.store.withdraw(rows)
+        if self._runtime.pages.store is not None:
+            self._runtime.pages.store.withdraw(rows)
 
     def checkpoint(self) -> None:
         self._runtime.checkpoints.run()

@@ -24,7 +24,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
     page.depth = response.meta.get("depth", 0)
     if not 200 <= page.status < 300 and page.status != _CHOICES:
         page.links, page.requisites, page.hrefs = [], [], 0
-    fetch = runtime.fetch_of(response.request)
+    fetch = runtime.fetches.of(response.request)
     if fetch is not None:
         page.key = fetch.visit.key
         page.referrer = _url_of(fetch.visit.referrer, runtime)

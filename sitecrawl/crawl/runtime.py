@@ -1,9 +1,7 @@
 """The assembled engine of one crawl: directory, database, frontier, page stores, checkpoints.
 
-Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request handed out by the
-frontier as a `Fetch`, until Scrapy is done with it and its page is stored.
-
-A page goes into the page store when its fetch is over, not before.
+Scheduler, middlewares and pipelines of one crawler share one `Runtime`: `fetches` has what is under way, `pages` has
+where pages go.
 """
 
 from __future__ import annotations
@@ -15,28 +13,26 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base import declared, descriptors
-from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.own_frontier import NEEDS_OURS, own_frontier
 from sitecrawl.crawl.pause import Pause
-from sitecrawl.crawl.privates import in_progress, stop, wake
+from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.reading import page_reading
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.wishes import Wishes
@@ -50,10 +46,7 @@ from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.urls.record import Flag
-from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.http import Want
-from sitecrawl.isolation.pool import NoParser
-from sitecrawl.page.items import Exchange, Link, PageItem
+from sitecrawl.page.items import Link
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter
@@ -150,21 +143,18 @@ class Runtime:
         except BaseException:
             self.database.close()
             raise
-        self.content = ContentSeen(self.frontier, settings["SITECRAWL_DUPLICATE_CONTENT"], self.finish_handled)
-        self.fetches: dict[bytes, Fetch] = {}
         self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
         self.outcomes = OutcomeCounts(self.database)
         self.last_failures = LastFailures()
-        self.store: WarcStore | None = None
+        self.pages = Pages(self.stats)
+        self.fetches = Fetches(
+            crawler, self.frontier, self.pages, self.outcomes, declared.DUPLICATE_CONTENT.read(settings)
+        )
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with each URL that failed without a fetch because its host never answered."""
         self.on_moved: list[Callable[[], None]] = []
         """Called when the database has other sites than before, on a cluster."""
-        self.on_begin: list[Callable[[Fetch], None]] = []
-        """Called with each fetch that begins."""
-        self.on_finish: list[Callable[[Fetch], None]] = [self.outcomes.finished]
-        """Called with each fetch whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
         """Called with the address of each requested robots.txt and the answer, None without one."""
         self.pause = Pause(
@@ -180,7 +170,7 @@ class Runtime:
             self.database,
             self.frontier,
             self.peers,
-            before=self.finish_handled,
+            self.fetches,
             saved=self._saved,
             close=self.close,
         )
@@ -256,7 +246,7 @@ class Runtime:
 
     def open_store(self) -> None:
         """Open the WARC page store, cut back to the last checkpoint. Nothing is stored without this call."""
-        if self.store is None:
+        if self.pages.store is None:
             key = self.directory.manifest.fingerprint_key
             options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
             counter = LinkCounter(self.key_of, self.peers.has if self.peers.are_there else None)
@@ -264,31 +254,8 @@ class Runtime:
             store = WarcStore(self.path, options, counter, EarlierCrawls(self.path, lasting=True))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
-            self.store = store
+            self.pages.store = store
             self.checkpoints.add(store)
-
-    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
-        """Store an exchange and the page made of it; if a fetch is under way, when that is over.
-
-        See `Fetch` for what is stored of one.
-        """
-        fetch = self.fetches.get(page.key) if page is not None else None
-        if page is not None and fetch is not None:
-            fetch.passed(page)
-        else:
-            self._store_now(exchange, page)
-
-    def _store_now(self, exchange: Exchange, page: PageItem | None, *, is_requisite: bool = False) -> int:
-        """Store now; return the row in the page index, 0 if it could not be stored."""
-        if self.store is None:
-            return 0
-        try:
-            self.store.put(exchange, page, is_requisite=is_requisite)
-        except InvalidUrl as error:
-            logger.warning("Not stored: %s", error)
-            self.stats.inc_value("pagestore/not_stored")
-            return 0
-        return self.store.last_id
 
     def retry_given_up(self) -> None:
         """Ask the hosts again that were given up, of those that this process has."""
@@ -369,80 +336,6 @@ class Runtime:
         """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`."""
         self.peers.tell(SAID + text)
 
-    # Fetches
-
-    def begin(self, visit: Visit, request: Request) -> Fetch:
-        """Begin a fetch: Scrapy works on `request` from now on."""
-        fetch = self.fetches[visit.key] = Fetch(visit, request)
-        for listener in self.on_begin:
-            listener(fetch)
-        return fetch
-
-    def fetch_of(self, request: Request | None) -> Fetch | None:
-        """The fetch that `request` was handed out for; None for other requests, even with the same `meta`."""
-        fetch = self.fetches.get(request.meta.get(VISIT, b"")) if request is not None else None
-        return fetch if fetch is not None and fetch.request is request else None
-
-    def fetch_behind(self, request: Request) -> Fetch | None:
-        """The fetch behind `request`: its own, or that of the request whose `meta` it copied."""
-        key = request.meta.get(VISIT)
-        return self.fetches.get(key) if key is not None else None
-
-    def end(self, fetch: Fetch) -> int:
-        """Store what the fetch brought, whatever becomes of the visit. Returns its row; 0 for none.
-
-        Storing and the end of the visit are in the same checkpoint, so a crash cannot separate them.
-        """
-        captured = fetch.captured
-        if captured is not None and captured[1] is None:
-            captured = captured[0], self._own_page(fetch)  # while the fetch is known: it says whose the page is
-        del self.fetches[fetch.visit.key]
-        self.outcomes.ended(fetch)
-        if captured is None:
-            return 0
-        for part in fetch.parts:  # first: who reads a page again, in the order of the files, is to have its DOM
-            self._store_now(part, None, is_requisite=not part.is_resource)
-        return self._store_now(*captured, is_requisite=fetch.visit.is_requisite)
-
-    def _own_page(self, fetch: Fetch) -> PageItem | None:
-        try:
-            return fetch.own_page()
-        except (InvalidUrl, NoParser):  # the exchange is stored all the same
-            self.stats.inc_value("pagestore/unread")
-            return None
-
-    def give_back(self, fetch: Fetch, want: Want) -> Request:
-        """Make the request that, once scheduled, puts the fetch back because of `want`."""
-        fetch.give_back(self.pause.put_back(want, fetch.request.url))
-        return fetch.request.replace(dont_filter=True)
-
-    def rest(self, fetch: Fetch) -> Request:
-        """Make the request that, once scheduled, puts the fetch back until its host has rested."""
-        fetch.give_back()
-        return fetch.request.replace(dont_filter=True)
-
-    def finish(self, fetch: Fetch) -> None:
-        """End the fetch and its visit."""
-        if fetch.interrupted:
-            del self.fetches[fetch.visit.key]
-            return
-        row = self.end(fetch)
-        self.content.compare(fetch)
-        fetch.tell_visit()
-        self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
-        self.checkpoints.pages += 1
-        if fetch.visit.is_requisite:
-            return
-        for listener in self.on_finish:
-            listener(fetch)
-
-    def finish_handled(self) -> None:
-        """Finish the fetches that Scrapy is done with: callback run, items through the pipelines."""
-        if self.fetches:
-            working = in_progress(self.crawler)
-            for fetch in [fetch for fetch in self.fetches.values() if fetch.request not in working]:
-                self.finish(fetch)
-
     # The end
 
     def _saved(self) -> None:
@@ -453,6 +346,6 @@ class Runtime:
     def close(self) -> None:
         """Close all files. Changes since the last checkpoint are dropped."""
         self.reading.close()
-        if self.store is not None:
-            self.store.close()
+        if self.pages.store is not None:
+            self.pages.store.close()
         self.database.close()

@@ -56,7 +56,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     if not seen(settings).has_set:
         raise OptionError(
             "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
-            "leave out SITECRAWL_SEEN_EXACT=False and SITECRAWL_SEEN_BLOOM=md5"
+            "leave out SITECRAWL_SEEN_BLOOM=md5:N"
         )
     order_named(declared.ORDER.read(settings))
     return ClusterOptions(

@@ -153,7 +153,7 @@ class DownloadHandler(BaseDownloadHandler):
         to repeat, with nothing that waits for it as for the last URL of a level.
         """
         runtime = Runtime.of(self.crawler)
-        fetch = runtime.fetch_behind(request) if request.method in _SAFE else None
+        fetch = runtime.fetches.behind(request) if request.method in _SAFE else None
         return None if fetch is None or self._keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:

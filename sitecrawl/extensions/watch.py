@@ -7,7 +7,7 @@ and asked for once more. If `HOPELESS` of a host in a row have dripped on the se
 after `SHORT` as well.
 
 While other URLs wait for its seat (`Host.puts_off`), a first attempt is put off sooner: when hardly anything has
-come for SITECRAWL_PUT_OFF times the host's usual time, and for as long as it came well before.
+come for `_PUT_OFF` times the host's usual time, and for as long as it came well before.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ PATIENCE: Final = 15.0
 SHORT: Final = 2.0
 """Seconds that a first attempt may drip before it is put off."""
 HOPELESS: Final = 3
+_PUT_OFF: Final = 5.0
 _MAX_HOSTS: Final = 1_000
 """Most hosts whose drips on second attempts are counted."""
 
@@ -66,7 +67,7 @@ class Watch:
         self._looked = looked
         self._max_idle = limits.IDLE_TIME.read_most(crawler.settings)
         self._min_rate = limits.RATE.value
-        self._puts_off = declared.PUT_OFF.read(crawler.settings), self._min_rate
+        self._puts_off = _PUT_OFF, self._min_rate
         self._patience = declared.SHUTDOWN_TIME.read(crawler.settings)
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0

@@ -192,7 +192,7 @@ class DatabaseStore(Participant):
         if missing := sorted(set(table.columns.keys()) - has):
             raise FormatMismatch(
                 f"the table {table.name!r} of {self.where} has no column {', '.join(missing)}: "
-                "name another table in SITECRAWL_DATABASE_TABLE"
+                "rename it, or name another database in SITECRAWL_DATABASE_URL"
             )
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -10,8 +10,8 @@ of layers stays below the asked rate P.
       layer 1   capacity 2c    error 0.1275 P         it holds half of all keys
       layer 2   capacity 4c    error 0.1084 P  <- adds
 
-What the layers are made of is a `Kind`: `pybloom-live`; `rbloom`, which is eight times as fast; or `md5`, bitmaps
-with one bit a key, which are no Bloom filters and much larger. A fingerprint is hash enough for the first two:
+What the layers are made of is a `Kind`: `pybloom-live`; `rbloom`, which is eight times as fast; or `md5:N`, a bitmap
+with one bit a key, which is no Bloom filter and does not grow. A fingerprint is hash enough for the first two:
 `rbloom` gets its 16 bytes as the 128-bit number that it would otherwise ask a hash function for (big-endian, so that
 the keyed half of a fingerprint, which nobody outside can choose, stirs all bits); `pybloom-live` hashes its
 hexadecimal form again.
@@ -82,7 +82,7 @@ class ScalableBloom:
         return capacity
 
     def _layer_capacity(self, number: int) -> int:
-        return int(self._capacity * GROWTH**number) if self._kind.grows else sys.maxsize
+        return int(self._capacity * GROWTH**number) if not self._kind.is_alone else sys.maxsize
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         points = list(map(self._kind.point, keys))
@@ -128,7 +128,7 @@ class ScalableBloom:
 
 def _bound(kind: Kind, error_rate: float) -> float:
     """Upper bound of the share of wrong yeses: 1 for a table that does not grow."""
-    return error_rate if kind.grows else 1.0
+    return 1.0 if kind.is_alone else error_rate
 
 
 def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> ScalableBloom:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import zlib
 from collections.abc import Iterable
 from hashlib import md5
@@ -30,9 +29,7 @@ class Kind(Protocol):
     title: str
     """Name of such a filter in the log."""
     is_alone: bool
-    """Whether it never has an exact set behind it, so that false positives are lost pages."""
-    grows: bool
-    """Whether a full layer is followed by another one."""
+    """Whether it is one table that never grows, without an exact set: false positives are lost pages."""
 
     def point(self, key: bytes) -> Any:
         """The form of a 16-byte `key` that a layer takes."""
@@ -55,7 +52,6 @@ class PybloomLive:
     name = "pybloom-live"
     title = "Bloom filter pybloom-live"
     is_alone = False
-    grows = True
 
     def point(self, key: bytes) -> str:
         return key.hex()
@@ -85,7 +81,6 @@ class Rbloom:
     name = "rbloom"
     title = "Bloom filter rbloom"
     is_alone = False
-    grows = True
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(key, "big", signed=True)
@@ -136,25 +131,23 @@ class Bitmap:
 class Md5:
     """MD5 modulo n: used by archive crawlers instead of a set, because it takes two lines of code.
 
-    n keys in m bits have a false positive rate of about n/m, so a layer has capacity / error rate bits: errors fall
-    in proportion to its size, those of a Bloom filter exponentially. Before an exact set a Bloom filter of a
-    fortieth of the size does as well, so this kind is for those who want no exact set. With `bits` there is one
-    table of that size, as first described.
+    n keys in m bits have a false positive rate of about n/m: errors fall in proportion to its size, those of a Bloom
+    filter exponentially. Before an exact set a Bloom filter of a fortieth of the size does as well, so this kind is
+    for those who want no exact set.
     """
 
     is_alone = True
 
-    def __init__(self, bits: int = 0) -> None:
+    def __init__(self, bits: int) -> None:
         self._bits = bits
-        self.name = f"md5:{bits}" if bits else "md5"
-        self.grows = not bits
-        self.title = f"MD5 modulo {bits:,}" if bits else "MD5 modulo n"
+        self.name = f"md5:{bits}"
+        self.title = f"MD5 modulo {bits:,}"
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")
 
     def layer(self, capacity: int, error_rate: float) -> Bitmap:
-        return Bitmap(self._bits or math.ceil(capacity / error_rate))
+        return Bitmap(self._bits)
 
     def fill(self, layer: Bitmap, points: Iterable[int]) -> None:
         for point in points:
@@ -171,7 +164,7 @@ class Md5:
 
 
 _TABLE: Final = expression(r"md5:([1-9]\d{0,12})")
-KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom(), Md5())}
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom())}
 
 
 def kind_named(name: str) -> Kind:

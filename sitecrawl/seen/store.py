@@ -1,13 +1,13 @@
 """A seen set with a directory of its own, for a crawler that keeps its queue elsewhere.
 
     key       who may read it: format, hash, whether there is an exact set; the key of the fingerprints
-    exact/    the exact set (`RocksSet`); absent in probabilistic mode
+    exact/    the exact set (`RocksSet`); absent with `md5:N`
     filter    the Bloom filter as of the last `flush`
 
 Invariant: after a crash the set is what it was at its last `flush`, no more and no less. The filter is saved
 behind the exact set's flush, and is used again only if it holds as many keys as the exact set: both only grow, and
 a flush is all or nothing, so the same number is the same keys. Any other filter, or none, or one that is damaged,
-is filled again from the exact set (under 1 µs a key with `rbloom`, 3 µs with `pybloom-live`). In probabilistic mode
+is filled again from the exact set (under 1 µs a key with `rbloom`, 3 µs with `pybloom-live`). With `md5:N`
 the filter is all there is, so a missing or damaged one is an error.
 """
 
@@ -38,26 +38,24 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class SeenOptions:
-    """Options of a seen set. Only `has_set` changes its answers; the others cost memory or time."""
+    """Options of a seen set. All but `bloom` only cost memory or time."""
 
     bloom: str = "pybloom-live"
     """Which filter: `pybloom-live`; `rbloom` (eight times as fast); `auto`: what the directory has, and in a
-    new one the fastest that is installed; or `md5`, which has no exact set behind it."""
+    new one the fastest that is installed; or `md5:N`, which has no exact set behind it."""
     error_rate: float = 0.01
-    """Wrong yeses of the filter, as a share of new keys: look-ups on disk, or without `exact` lost pages."""
+    """Wrong yeses of the filter, as a share of new keys: look-ups on disk."""
     capacity: int = 1_000_000
     """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""
     popular: tuple[bytes, ...] | None = None
-    """Keys with places in a static cache from the start; None: a CLOCK cache."""
-    exact: bool = True
-    """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
+    """Keys that have places in a static cache from the start. None: the cache is CLOCK's."""
 
     @property
     def has_set(self) -> bool:
         """Whether there is an exact set behind the filter. Raises `OptionError`."""
-        return self.exact and not kind_named(self.bloom).is_alone
+        return not kind_named(self.bloom).is_alone
 
     def new_cache(self) -> Cache:
         """Raises `OptionError`."""

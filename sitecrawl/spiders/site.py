@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
 from sitecrawl.addon import Addon
 from sitecrawl.base import declared, plugins
@@ -18,9 +19,8 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.cluster.line import say
-from sitecrawl.crawl import llms
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.directories import job_directory, only_looks, temporary
+from sitecrawl.crawl.directories import job_directory, only_looks
 from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
@@ -36,14 +36,17 @@ from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.spiders.job_file import is_file, with_job_file
 from sitecrawl.urls.url import parse, shortened
 
-if TYPE_CHECKING:
-    from sitecrawl.crawl.again import Again
-    from sitecrawl.crawl.revisits import Recrawling
-
 ONE_PROCESS = (
     "again=1 is for crawls of one process: workers that share one fetch pages again with recrawl=1, which goes on "
     "until it is stopped"
 )
+
+
+class Recrawling(Protocol):
+    """What fetches pages again."""
+
+    def receive(self, response: Response) -> bool:
+        """Whether the response says that its page has not changed: there is nothing to be read off it."""
 
 
 class SiteSpider(Spider):
@@ -76,8 +79,10 @@ class SiteSpider(Spider):
     """Of `allow` and `deny`, those that took too long."""
     sitemaps: Sitemaps | None = None
     """What looks after sitemaps; None without, and before `start`."""
-    recrawling: Recrawling | Again | None = None
+    recrawling: Recrawling | None = None
     """What fetches pages again; None without."""
+    llms_txt: Any = None
+    """What looks for llms.txt; None without."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -103,6 +108,7 @@ class SiteSpider(Spider):
             if has_none and (remedy := waiting_seeds(crawler.settings, cls.name)):
                 raise OptionError(remedy) from error
             raise
+        _check_plugins(arguments, crawler.settings)
         _check_again(crawler.settings, arguments, is_shared=is_shared)
         for name, value in arguments.settings():
             crawler.settings.set(name, value, priority="spider")
@@ -141,7 +147,8 @@ class SiteSpider(Spider):
         began = self._begin_again()
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.arguments.llms_txt:
-            llms.ask(self.runtime, self.arguments.seeds)
+            self.llms_txt = _of_plugin("llms_txt", self.settings)(self.runtime)
+            self.llms_txt.ask(self.arguments.seeds)
         if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
             self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
@@ -155,18 +162,19 @@ class SiteSpider(Spider):
         the round began; 0 without one.
         """
         if self.arguments.recrawl:
-            from sitecrawl.crawl.revisits import Recrawling  # noqa: PLC0415 - what few crawls do
-
-            self.recrawling = recrawling = Recrawling(self.crawler, self.is_sitemap)
+            recrawling = _of_plugin("recrawl", self.settings)(self.crawler, self.is_sitemap)
+            self.recrawling = recrawling
             recrawling.begin()
             return 0.0
         older = self.arguments.again
         if older is None and self.runtime.database.get("meta", ROUNDS) is None:
             return 0.0
-        from sitecrawl.crawl.again import Again  # noqa: PLC0415 - as above
-
-        again = Again(self.crawler, self.is_sitemap, older=inf if older is None else older)
-        if began := again.begin(resume=older is None):
+        kind = _of_plugin("again", self.settings)
+        if kind is None:
+            return 0.0
+        again = kind(self.crawler, self.is_sitemap, older=inf if older is None else older)
+        began: float = again.begin(resume=older is None)
+        if began:
             self.recrawling = again
         return began
 
@@ -176,11 +184,9 @@ class SiteSpider(Spider):
 
     async def _look(self) -> None:
         """Print the URLs that would be fetched, and on stderr how many there are."""
-        from sitecrawl.crawl.dry_run import DryRun  # noqa: PLC0415 - what few crawls do
-
         most = declared.MAX_PAGES.read(self.crawler.settings)
         told = self.arguments
-        dry = DryRun(self.crawler, self, told.seeds, told.named, most, gathers=told.gathers)
+        dry = _of_plugin("dry", self.settings)(self.crawler, self, told.seeds, told.named, most, gathers=told.gathers)
         lines = await dry.run()
         for url in dry.look.found:
             print(printable(url, len(url)), flush=True)
@@ -233,7 +239,7 @@ class SiteSpider(Spider):
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        fetch = self.runtime.fetch_of(response.request)
+        fetch = self.runtime.fetches.of(response.request)
         if fetch is not None and fetch.visit.is_requisite:
             read_requisite(self.runtime, fetch, response)
             return ()
@@ -245,7 +251,7 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
-        if self.arguments.llms_txt and not llms.read(self.runtime, self.runtime.fetch_of(response.request), page):
+        if self.llms_txt is not None and not self.llms_txt.read(self.runtime.fetches.of(response.request), page):
             return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:
@@ -260,14 +266,23 @@ class SiteSpider(Spider):
         return page_item(response, self.runtime)
 
 
-def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
-    """Have a directory that will go, and nothing else written. Raises `OptionError` on a cluster."""
-    from sitecrawl.crawl.dry_run import OF_PLUGINS, SETTINGS  # noqa: PLC0415 - see above
+def _of_plugin(argument: str, settings: BaseSettings) -> Any:
+    """The class for `argument`; None without its plug-in."""
+    path = plugins.of_argument(argument, declared.PLUGINS_OFF.read(settings))
+    return load_object(path) if path else None
 
+
+def _check_plugins(arguments: SiteArguments, settings: BaseSettings) -> None:
+    for name in ("again", "recrawl", "dry", "llms_txt"):
+        if getattr(arguments, name) not in {None, False} and _of_plugin(name, settings) is None:
+            raise OptionError(f"{name} is an argument of a plug-in that is not here: docs/plugins.md")
+
+
+def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
+    """Have nothing written. Raises `OptionError` on a cluster."""
     if is_shared:
         raise OptionError("dry=1 looks by one process: leave SITECRAWL_CLUSTER out")
-    of_plugins = {name: value for name, value in OF_PLUGINS.items() if name in plugins.settings()}
-    for name, value in {**SETTINGS, **of_plugins, "JOBDIR": str(temporary())}.items():
+    for name, value in _of_plugin("dry", settings).settings().items():
         settings.set(name, value, priority="cmdline")
 
 

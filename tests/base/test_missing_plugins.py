@@ -14,6 +14,7 @@ from sitecrawl.base.plugins import of_folder
 from sitecrawl.crawl.outputs import check_target, output
 from sitecrawl.crawl.reading import PageReading, page_reading
 from sitecrawl.spiders.described import arguments_of
+from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.job_file import job_in
 
 
@@ -33,6 +34,17 @@ def test_a_job_file(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"site\.toml is a job file, which is of a plug-in that is not here"):
         job_in(str(tmp_path / "site.toml"), without("jobs"))
     assert "docs/spiders.md" in [*arguments_of("generic", ["order"], without("jobs"))][-1]
+
+
+OF_PLUGINS = {"again": "recrawl", "recrawl": "recrawl", "dry": "dry_run", "llms_txt": "llms_txt"}
+
+
+@pytest.mark.parametrize(("argument", "name"), OF_PLUGINS.items())
+def test_an_argument_of_a_spider(argument: str, name: str) -> None:
+    """The crawl that comes without it is another one than was asked for."""
+    crawler = get_crawler(GenericSpider, {"SITECRAWL_PLUGINS_OFF": [name]})
+    with pytest.raises(OptionError, match=f"{argument} is an argument of a plug-in that is not here"):
+        GenericSpider.from_crawler(crawler, seeds="http://127.0.0.1/", **{argument: "1"})
 
 
 def test_a_url_for_a_result(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from pagestore_helpers import STARTED, exchange, page
 from redis_servers import Server
 from sharing import ALL, CRAWL, FINGERPRINTS, PARTITIONS, Frozen, begin, dead, on_redis, stored, work
 
-from sitecrawl.cluster.check import Checked, check
 from sitecrawl.cluster.entries import Replay, pack_entry
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.pagestore.warc_store import WarcStore
+from sitecrawl.plugins.checking.redis_check import Checked, check
 
 
 def key(partition: int, name: str) -> str:

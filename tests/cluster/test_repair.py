@@ -19,15 +19,15 @@ from redis_servers import Server, lasting
 from sharing import ALL, CRAWL, PARTITIONS, Frozen, dead, on_redis, stored, work
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, FormatMismatch, StorageError
-from sitecrawl.checking import check as check_directory
-from sitecrawl.cluster import repair as repairing
-from sitecrawl.cluster.check import REPAIR, check
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.repair import Repair, repair
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.pagestore.warc_store import WarcStore
+from sitecrawl.plugins.checking import redis_repair as repairing
+from sitecrawl.plugins.checking.crawl import check as check_directory
+from sitecrawl.plugins.checking.redis_check import REPAIR, check
+from sitecrawl.plugins.checking.redis_repair import Repair, repair
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -161,9 +161,9 @@ def test_a_kill_at_every_step(
     with redis.client() as client:
         client.delete(key(0, "log"), key(1, "log"))
     for point in (
-        "cluster.repair._Mending._write: eval",
-        "cluster.repair._Mending._write: answer",
-        "cluster.worker_store.WorkerStore.forget_partitions: batch",
+        "plugins.checking.redis_repair._Mending._write: eval",
+        "plugins.checking.redis_repair._Mending._write: answer",
+        "plugins.checking.worker_store.WorkerStore.forget_partitions: batch",
     ):
         killed_at(point, command_of(redis, tmp_path), log)
     assert repaired(redis, *workers).after == []
@@ -200,7 +200,9 @@ class TestPages:
             pages.prepare(batch)
             database.write(batch)
         log = whole[0].parent / "log"
-        killed_at("cluster.worker_store.WorkerStore.withdraw: batch", command_of(redis, whole[0].parent), log)
+        killed_at(
+            "plugins.checking.worker_store.WorkerStore.withdraw: batch", command_of(redis, whole[0].parent), log
+        )
         found = repaired(redis, *whole, copy)
         assert found.after == []
         assert any("pages count as `other` now" in note for note in found.notes)

@@ -44,7 +44,7 @@ def test_a_page_that_is_lost_at_the_last_moment(redis: Server, tmp_path: Path) -
         runtime = Runtime.of(crawler)
         runtime.open_store()
         assert runtime.team is not None
-        assert runtime.store is not None
+        assert runtime.pages.store is not None
         runtime.team.start()
         runtime.seed([parse(URL)])
 
@@ -56,9 +56,9 @@ def test_a_page_that_is_lost_at_the_last_moment(redis: Server, tmp_path: Path) -
         with redis.client() as client:
             client.set(Keys("any", 1).base(0) + "lease", f"7:{'1' * 16}")
         came = exchange(URL, body=b"<title>a page</title>")
-        runtime.store.put(came, page(came))
+        runtime.pages.store.put(came, page(came))
         runtime.frontier.downloaded(visit, 0.0)
-        runtime.frontier.done(visit, UrlState.FETCHED, status=200, row=runtime.store.last_id)
+        runtime.frontier.done(visit, UrlState.FETCHED, status=200, row=runtime.pages.store.last_id)
         await scheduler._part("finished")
 
     asyncio.run(story())

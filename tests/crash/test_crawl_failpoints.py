@@ -13,10 +13,10 @@ from durable_steps import BEGINNING, BEGUN, END, WORK
 from killing import command, killed_at
 from localweb import Answer, LocalWeb, linked
 
-from sitecrawl.checking import check
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.checking.crawl import check
 from sitecrawl.urls.url import parse
 
 SITE = 300

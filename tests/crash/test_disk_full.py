@@ -13,7 +13,7 @@ from crawling import PROJECT, environment
 from killing import Sitecrawl, Web, run, web_of
 from waiting import PATIENCE
 
-from sitecrawl.checking import check
+from sitecrawl.plugins.checking.crawl import check
 
 PAGES = 400
 

@@ -10,8 +10,8 @@ import pytest
 from drawn import SEED
 from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 
-from sitecrawl.checking import check
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
+from sitecrawl.plugins.checking.crawl import check
 from sitecrawl.plugins.report.gather import gather_web
 
 pytestmark = pytest.mark.deep

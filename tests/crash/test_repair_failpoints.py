@@ -12,8 +12,8 @@ from durable_steps import REPAIRS
 from killing import command, killed_at
 from localweb import LocalWeb, linked
 
-from sitecrawl.checking import check
 from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.checking.crawl import check
 
 PAGES = 24
 

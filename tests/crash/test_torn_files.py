@@ -11,7 +11,7 @@ import pytest
 from drawn import SEED
 from killing import Sitecrawl, Web, killed_at, run, web_of
 
-from sitecrawl.checking import check, repair
+from sitecrawl.plugins.checking.crawl import check, repair
 
 pytestmark = pytest.mark.deep
 

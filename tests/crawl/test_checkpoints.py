@@ -96,9 +96,9 @@ def test_after_an_error_there_is_no_other_checkpoint(
 
 def test_many_pages_make_one_due(runtime: Runtime) -> None:
     """Once, until as many have been finished again."""
-    runtime.checkpoints.pages = module.PAGES_PER_CHECKPOINT - 1
+    runtime.fetches.finished = module.PAGES_PER_CHECKPOINT - 1
     due = [runtime.checkpoints.is_due]
-    runtime.checkpoints.pages += 1
+    runtime.fetches.finished += 1
     due.append(runtime.checkpoints.is_due)
     runtime.checkpoints.run()
     due.append(runtime.checkpoints.is_due)

@@ -15,7 +15,6 @@ from sitecrawl.crawl.sharing import redis_of
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.page.budget import Budget
-from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sitemap.entry import Limits
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -54,6 +53,5 @@ def test_the_engine_has_the_same_defaults() -> None:
     assert configuration.frontier(settings) == FrontierOptions()
     assert configuration.sitemaps(settings) == ScheduleOptions()
     assert configuration.sitemap_limits(settings) == Limits()
-    assert configuration.recrawl(settings) == RecrawlOptions()
     assert configuration.seen(settings) == SeenOptions()
     assert configuration.budget(settings) == Budget()

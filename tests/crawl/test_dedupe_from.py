@@ -18,9 +18,9 @@ from killing import command, killed_at
 from localweb import Answer, LocalWeb, Page, linked
 from pagestore_helpers import assert_checkers_pass, stored, warc_files
 
-from sitecrawl.checking import check, repair
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.record import REVISIT_PROFILE, warc_date
+from sitecrawl.plugins.checking.crawl import check, repair
 
 WORDS = " ".join(f"word{number}" for number in range(2_000))
 KEPT = {f"/{number}": f"<title>{number}</title><p>Nothing new at {number}. {WORDS}" for number in range(8)}

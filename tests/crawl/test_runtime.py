@@ -43,7 +43,7 @@ def fetch(runtime: Runtime, url: str) -> tuple[Fetch, Request]:
     runtime.seed([parse(url)])
     visit = runtime.frontier.next()
     assert visit is not None
-    begun = runtime.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
+    begun = runtime.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
     return begun, begun.request
 
 
@@ -84,13 +84,13 @@ def test_only_the_request_itself_belongs_to_its_fetch(tmp_path: Path) -> None:
     """A copy of its `meta` says where a request comes from, not that it is the same."""
     with runtime_in(tmp_path) as runtime:
         begun, request = fetch(runtime, "http://a.example/")
-        assert runtime.fetch_of(request) is begun
+        assert runtime.fetches.of(request) is begun
         for other in (request.copy(), Request("http://b.example/", meta=request.meta)):
-            assert runtime.fetch_of(other) is None
-            assert runtime.fetch_behind(other) is begun
-        assert runtime.fetch_behind(Request("http://c.example/")) is None
-        runtime.finish(begun)
-        assert runtime.fetch_behind(request) is None
+            assert runtime.fetches.of(other) is None
+            assert runtime.fetches.behind(other) is begun
+        assert runtime.fetches.behind(Request("http://c.example/")) is None
+        runtime.fetches.finish(begun)
+        assert runtime.fetches.behind(request) is None
 
 
 @pytest.mark.parametrize(("status", "errors"), [(200, []), (404, []), (403, []), (429, ["429"]), (503, ["503"])])
@@ -114,12 +114,12 @@ def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
         begun, _ = fetch(runtime, "http://a.example/")
         runtime.checkpoints.write()
         begun.arrived(200)
-        runtime.finish(begun)
+        runtime.fetches.finish(begun)
     with runtime_in(tmp_path) as runtime:
         assert runtime.directory.resumed
         begun, _ = fetch(runtime, "http://a.example/")
         begun.arrived(200)
-        runtime.finish(begun)
+        runtime.fetches.finish(begun)
         runtime.checkpoints.save()
     with runtime_in(tmp_path) as runtime:
         assert runtime.frontier.is_finished()
@@ -134,7 +134,7 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
             begun.arrived(200)
             begun.parsed(PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello"))
             if is_last:
-                runtime.finish(begun)
+                runtime.fetches.finish(begun)
             runtime.checkpoints.write()
             assert runtime.whole is not None
             good = runtime.whole.judge.good

@@ -58,33 +58,33 @@ def _replaced(place: str) -> tuple[str, ...]:
 
 REPAIRS = {
     "a manifest that is lost": tuple((step,) for step in _replaced("crawldir.directory.restore_manifest")),
-    "cookies that are damaged": (("checking.session.mend_session: unlink",),),
+    "cookies that are damaged": (("plugins.checking.session.mend_session: unlink",),),
     "a page store that is damaged": (
         (
-            "checking.seen.drop_filter: unlink",
-            "checking.rebuilding._copy: fsync",
-            "checking.rebuilding.rebuild: replace",
-            "checking.rebuilding.rebuild: unlink",
-            "checking.rebuilding.rebuild: directory",
+            "plugins.checking.seen.drop_filter: unlink",
+            "plugins.checking.rebuilding._copy: fsync",
+            "plugins.checking.rebuilding.rebuild: replace",
+            "plugins.checking.rebuilding.rebuild: unlink",
+            "plugins.checking.rebuilding.rebuild: directory",
         ),
-        ("checking.rebuilding.rebuild: unlink 2",),
-        ("checking.rebuilding.rebuild: replace 2",),
-        ("checking.rebuilding.rebuild: directory 2",),
-        ("checking.changes.Changes.end: batch",),
+        ("plugins.checking.rebuilding.rebuild: unlink 2",),
+        ("plugins.checking.rebuilding.rebuild: replace 2",),
+        ("plugins.checking.rebuilding.rebuild: directory 2",),
+        ("plugins.checking.changes.Changes.end: batch",),
     ),
     "a database that is damaged": (
         (
-            "checking.salvage.salvage: rmtree",
-            "checking.salvage._copy: link",
-            "checking.salvage._add_families: rmtree",
-            "checking.salvage._add_families: rename",
-            "checking.salvage._add_families: rmtree 2",
-            "checking.salvage.salvage: rmtree 2",
-            "checking.salvage.salvage: rename",
-            "checking.salvage.salvage: rename 2",
-            "checking.salvage.finish_move: rename",
+            "plugins.checking.salvage.salvage: rmtree",
+            "plugins.checking.salvage._copy: link",
+            "plugins.checking.salvage._add_families: rmtree",
+            "plugins.checking.salvage._add_families: rename",
+            "plugins.checking.salvage._add_families: rmtree 2",
+            "plugins.checking.salvage.salvage: rmtree 2",
+            "plugins.checking.salvage.salvage: rename",
+            "plugins.checking.salvage.salvage: rename 2",
+            "plugins.checking.salvage.finish_move: rename",
         ),
-        ("checking.salvage.salvage: directory",),
+        ("plugins.checking.salvage.salvage: directory",),
     ),
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
@@ -128,10 +128,10 @@ WORKER = (
 )
 WORKERS_END = (*_asked(f"{_STORE}.release"),)
 ELSEWHERE: Final = {
-    "cluster.repair._Mending._write: eval": "cluster/test_repair.py",
-    "cluster.repair._Mending._write: answer": "cluster/test_repair.py",
-    "cluster.worker_store.WorkerStore.forget_partitions: batch": "cluster/test_repair.py",
-    "cluster.worker_store.WorkerStore.withdraw: batch": "cluster/test_repair.py",
+    "plugins.checking.redis_repair._Mending._write: eval": "cluster/test_repair.py",
+    "plugins.checking.redis_repair._Mending._write: answer": "cluster/test_repair.py",
+    "plugins.checking.worker_store.WorkerStore.forget_partitions: batch": "cluster/test_repair.py",
+    "plugins.checking.worker_store.WorkerStore.withdraw: batch": "cluster/test_repair.py",
     "frontier.forms.rule_orders._write: batch": "whole_crawls/test_sessions.py",
 }
 """Points of tests that have what it takes to come there, and their files."""
@@ -146,8 +146,8 @@ LEFT_OUT: Final = {
     ),
     **dict.fromkeys(
         (
-            "cluster.check._Check._log_faults: batch",
-            "cluster.check._Check._page_faults: batch",
+            "plugins.checking.redis_check._Check._log_faults: batch",
+            "plugins.checking.redis_check._Check._page_faults: batch",
             "cluster.copy.Copying._apply: batch",
             "cluster.copy.Copying._clear: batch",
         ),

@@ -23,8 +23,8 @@ from damages import Damage, damage
 from victims import PAGES, Range
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
 
 READERS: Final = (("pages",), ("frontier",), ("rank",), ("report", "--search-pages", "5"))
 

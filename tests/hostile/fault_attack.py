@@ -32,7 +32,7 @@ from fault_crawl import FaultyCrawl  # noqa: E402
 from lost_network import loopback  # noqa: E402
 from waiting import until  # noqa: E402
 
-from sitecrawl.checking import check  # noqa: E402
+from sitecrawl.plugins.checking.crawl import check  # noqa: E402
 
 PAGES_PER_FAULT = 50
 FEWEST_PAGES = 200

@@ -30,10 +30,10 @@ from victims import Forks
 from waiting import until
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.cluster.check import check
 from sitecrawl.cluster.outside import opened
-from sitecrawl.cluster.repair import repair
 from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.checking.redis_check import check
+from sitecrawl.plugins.checking.redis_repair import repair
 
 PAGES: Final = 60
 CRAWL: Final = "generic"

@@ -19,7 +19,7 @@ URL = "http://a.example/x"
 def told(failures: LastFailures) -> HostGivenUp:
     """What the errback gets of a request to a dead host."""
     fetch = SimpleNamespace(visit=SimpleNamespace(dead=True), failed=lambda _error: None)
-    runtime: Any = SimpleNamespace(fetch_of=lambda _request: fetch, last_failures=failures)
+    runtime: Any = SimpleNamespace(fetches=SimpleNamespace(of=lambda _request: fetch), last_failures=failures)
     request = Request(URL)
     with pytest.raises(HostGivenUp) as caught:
         GivenUpMiddleware(runtime).process_request(request)

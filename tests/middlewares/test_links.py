@@ -41,7 +41,7 @@ class Links:
         self.runtime.seed([parse("http://a.example/")])
         visit = self.runtime.frontier.next()
         assert visit is not None
-        self.fetch: Fetch = self.runtime.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
+        self.fetch: Fetch = self.runtime.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
 
     def page(self, *urls: str, key: bytes | None = None) -> PageItem:
         links = [Link(url.href, url.host) for url in map(parse, urls)]

@@ -50,21 +50,19 @@ def test_a_page_is_pushed_as_json(server):
 def test_a_users_key_and_serializer_are_kept(server):
     """REDIS_ITEMS_KEY and REDIS_ITEMS_SERIALIZER mean what they mean in scrapy-redis."""
     settings = Settings({"REDIS_ITEMS_KEY": "mine:%(spider)s", "REDIS_ITEMS_SERIALIZER": "builtins.str"})
-    settings.set("SITECRAWL_REDIS_PAGES_KEY", "all-pages")
     settings.set("REDIS_PARAMS", {"unix_socket_path": server.connection_pool.connection_kwargs["path"]})
     pipeline = RedisPipeline.from_settings(settings)
-    assert (pipeline.key, pipeline.pages_key, pipeline.serialize) == ("mine:%(spider)s", "all-pages", str)
+    assert (pipeline.key, pipeline.serialize) == ("mine:%(spider)s", str)
     asyncio.run(_on(pipeline).process_item(page(exchange())))
-    assert server.llen("all-pages") == 1
+    assert server.llen("shop:pages") == 1
 
 
-@pytest.mark.parametrize("name", ["REDIS_ITEMS_KEY", "SITECRAWL_REDIS_PAGES_KEY"])
 @pytest.mark.parametrize("key", ["%(host)s:pages", "100%"])
 @pytest.mark.filterwarnings("ignore:.*retry_on_timeout:DeprecationWarning")
-def test_a_key_that_is_none(name, key):
+def test_a_key_that_is_none(key):
     """Said before the crawl begins, not by its first page."""
-    with pytest.raises(OptionError, match=rf"{name} is .*: %\(spider\)s alone is replaced"):
-        RedisPipeline.from_settings(Settings({name: key}))
+    with pytest.raises(OptionError, match=r"REDIS_ITEMS_KEY is .*: %\(spider\)s alone is replaced"):
+        RedisPipeline.from_settings(Settings({"REDIS_ITEMS_KEY": key}))
 
 
 SPIDER = """

@@ -162,7 +162,7 @@ class TestKindNamed:
 
     def test_an_unknown_name_lists_the_known_ones(self) -> None:
         """A misspelt name is answered with the right ones."""
-        with pytest.raises(OptionError, match="pybloom-live, rbloom, md5 or md5:N"):
+        with pytest.raises(OptionError, match="pybloom-live, rbloom or md5:N"):
             kind_named("bloomfilter")
 
 

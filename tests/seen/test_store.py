@@ -19,14 +19,10 @@ from sitecrawl.seen.store import SeenOptions, SeenStore
 
 KEYS = [bytes([i]) * 16 for i in range(200)]
 EXACT = SeenOptions(capacity=1, cache=1)
-PROBABILISTIC = SeenOptions(capacity=100, cache=1, error_rate=1e-9, exact=False)
-MD5 = SeenOptions(bloom="md5", capacity=200, cache=1, error_rate=0.001)
+TABLE = SeenOptions(bloom="md5:1000003", cache=1)
 
 
-TABLE = replace(MD5, bloom="md5:100003")
-
-
-@pytest.fixture(params=[EXACT, PROBABILISTIC, MD5, TABLE], ids=["exact", "probabilistic", "md5", "table"])
+@pytest.fixture(params=[EXACT, TABLE], ids=["exact", "table"])
 def options(request: pytest.FixtureRequest) -> SeenOptions:
     made: SeenOptions = request.param
     return made
@@ -105,12 +101,6 @@ def test_a_failed_opening_leaves_no_lock(tmp_path: Path) -> None:
     assert seen_count(path, EXACT) == 100
 
 
-def test_a_probabilistic_set_keeps_its_filter(tmp_path: Path) -> None:
-    """Without an exact set nothing could fill another one, so a faster library that was installed is not taken."""
-    path = filled(tmp_path / "seen", replace(PROBABILISTIC, bloom="pybloom-live"))
-    assert seen_count(path, PROBABILISTIC) == 100
-
-
 class TestFilterOfAnExactSet:
     """The exact set knows better: whatever the filter's file is, no key is lost."""
 
@@ -176,19 +166,19 @@ class TestFilterAlone:
         self, tmp_path: Path, damage: Callable[[Path], None], error: type[StorageError]
     ) -> None:
         """The message says what to do."""
-        path = filled(tmp_path / "seen", PROBABILISTIC)
+        path = filled(tmp_path / "seen", TABLE)
         damage(path / "filter")
         with pytest.raises(error):
-            SeenStore(path, PROBABILISTIC)
+            SeenStore(path, TABLE)
 
-    def test_another_rate_is_refused(self, tmp_path: Path) -> None:
-        """There is nothing to fill a filter of another rate from."""
-        path = filled(tmp_path / "seen", PROBABILISTIC)
+    def test_another_table_is_refused(self, tmp_path: Path) -> None:
+        """There is nothing to fill another one from."""
+        path = filled(tmp_path / "seen", TABLE)
         with pytest.raises(FormatMismatch, match="use the settings that wrote it"):
-            SeenStore(path, SeenOptions(exact=False))
+            SeenStore(path, replace(TABLE, bloom="md5:99991"))
 
 
-@pytest.mark.parametrize(("before", "after"), [(EXACT, PROBABILISTIC), (PROBABILISTIC, EXACT)])
+@pytest.mark.parametrize(("before", "after"), [(EXACT, TABLE), (TABLE, EXACT)])
 def test_a_set_does_not_change_its_mode(tmp_path: Path, before: SeenOptions, after: SeenOptions) -> None:
     """An exact set that missed a run would forget; a filter cannot become exact."""
     path = filled(tmp_path / "seen", before)
@@ -205,10 +195,10 @@ def test_a_lost_key_is_an_error(tmp_path: Path, options: SeenOptions) -> None:
 
 
 def test_a_making_that_was_killed_begins_again(tmp_path: Path) -> None:
-    """The filter of a probabilistic set is written before its key: alone and empty it is no lost set."""
-    path = filled(tmp_path / "seen", PROBABILISTIC, count=0)
+    """The filter of a set without an exact one is written before its key: alone and empty it is no lost set."""
+    path = filled(tmp_path / "seen", TABLE, count=0)
     (path / "key").unlink()
-    assert seen_count(filled(path, PROBABILISTIC), PROBABILISTIC) == 100
+    assert seen_count(filled(path, TABLE), TABLE) == 100
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ import pytest
 from crawling import HELPERS, environment, forked, scrapy, states_of, stats_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.checking import repair
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.reader import PageFilter, PageReader
+from sitecrawl.plugins.checking.crawl import repair
 
 HTML = {"Content-Type": "text/html"}
 GZIP = {**HTML, "Content-Encoding": "gzip"}

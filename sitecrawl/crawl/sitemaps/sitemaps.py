@@ -59,7 +59,7 @@ class Sitemaps:
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
         self._added = Added(runtime.path)
         runtime.checkpoints.add(self._added)
-        runtime.on_finish.append(self._finished)
+        runtime.fetches.on_finish.append(self._finished)
         runtime.on_given_up.append(self._given_up)
         self._ticks = create_looping_call(self.tick)
         crawler.signals.connect(self._stop, signals.spider_closed)
@@ -147,7 +147,7 @@ class Sitemaps:
         return not answer.is_page
 
     def _fetch_of(self, response: Response) -> Fetch | None:
-        return self._runtime.fetch_of(response.request) if response.request is not None else None
+        return self._runtime.fetches.of(response.request) if response.request is not None else None
 
     def _record_of(self, fetch: Fetch, response: Response) -> SitemapRecord | None:
         """That of the sitemap that was asked for: a new one where another worker, or a redirect, has led to it."""

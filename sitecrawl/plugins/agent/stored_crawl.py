@@ -18,6 +18,7 @@ from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.reader import PageFilter
+from sitecrawl.pagestore.rounds import rounds_in, span_of
 from sitecrawl.pagestore.workers import Reader
 from sitecrawl.plugins.export.change_rows import WITH_DIFFS
 from sitecrawl.plugins.export.changes import changes, spans_of, spans_since
@@ -26,7 +27,6 @@ from sitecrawl.plugins.export.fulltext import HITS, SearchIndex
 from sitecrawl.plugins.export.pages import pages_with_texts
 from sitecrawl.plugins.why.explain import why
 from sitecrawl.plugins.why.source import Source
-from sitecrawl.recrawl.rounds import rounds_in, span_of
 
 MOST_ROWS: Final = 500
 MOST_TEXT: Final = 100_000

@@ -179,7 +179,7 @@ class Sampler:
             refusals=dict(traffic.refusals),
             certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
             without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
-            content=self._runtime.content.figures().counts(),
+            content=self._runtime.fetches.content.figures().counts(),
             sitemaps={name.replace("/", "_"): number for name, number in sorted(_under(stats, "sitemaps/"))},
             rendering={name: number for name, number in _under(stats, "rendering/") if "/" not in name},
             browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},

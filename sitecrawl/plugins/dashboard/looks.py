@@ -71,7 +71,7 @@ class Looks:
     def _pages(self) -> Iterator[PageReader | None]:
         """The stored pages; None where none are stored. Raises `StorageError`."""
         with ExitStack() as stack:
-            stores = self._runtime.store is not None
+            stores = self._runtime.pages.store is not None
             yield stack.enter_context(PageReader(self._runtime.path)) if stores else None
 
     def _live(self, key: bytes, name: str) -> Live | None:

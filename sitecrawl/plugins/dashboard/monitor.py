@@ -51,7 +51,7 @@ class Monitor(Participant, ABC):
         self._sampler = Sampler(runtime, self.meter)
         self._own = self._sampler.take()
         """This worker's last sample."""
-        runtime.on_finish.append(self.meter.finished)
+        runtime.fetches.on_finish.append(self.meter.finished)
         runtime.checkpoints.add(self)
 
     @property

@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape, quoteattr
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
 from sitecrawl.pagestore.printing import time_of
+from sitecrawl.pagestore.rounds import Round
 from sitecrawl.plugins.export.changes import Change
 from sitecrawl.plugins.export.formats import iso_of
-from sitecrawl.recrawl.rounds import Round
 
 _COLUMNS: Final = ("change", "url", "fetched", "before", "status", "title", "to")
 

@@ -15,13 +15,13 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.tables import Block
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
 from sitecrawl.plugins.export.documents.document import Document
 from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.rights import Said, said_of
+from sitecrawl.plugins.export.tables import Block
 from sitecrawl.plugins.export.text import markdown_of, text_of
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from html import unescape
 from typing import Final
 
 from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, VOID, attributes_of, end_of_content
-from sitecrawl.page.tables import Block, Table
 from sitecrawl.page.text_lines import BREAKS, PARTS, is_hidden
 from sitecrawl.plugins.export.inline import CODE, LINK, MARKS, Piece, address, at_start, inline
+from sitecrawl.plugins.export.tables import Block, Table
 
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})

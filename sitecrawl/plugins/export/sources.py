@@ -25,10 +25,10 @@ from parsel.csstranslator import HTMLTranslator
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
-from sitecrawl.page.lean import lean
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.plugins.export.jsonld import PATH, LinkedData
+from sitecrawl.plugins.export.lean import lean
 from sitecrawl.urls.url import parse
 
 MAX_VALUES: Final = 10_000

@@ -18,12 +18,12 @@ from sitecrawl.page.budget import within
 from sitecrawl.page.charset import without_bom
 from sitecrawl.page.markup import too_much
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.tables import Block
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.plugins.export.kept import marked, unmarked
 from sitecrawl.plugins.export.markdown import blocks_of
+from sitecrawl.plugins.export.tables import Block
 
 _LEAST_SHARE: Final = 0.25
 

@@ -14,7 +14,6 @@ from scrapy.http import Response
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.page_text import text_of
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
@@ -23,6 +22,7 @@ from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind as Refused
 from sitecrawl.page.refusals import Refusal
 from sitecrawl.plugins.logins.form_login import log_in
+from sitecrawl.plugins.logins.page_text import text_of
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.sheets.login import Kind
 
@@ -62,7 +62,7 @@ class LoginMiddleware:
 
     def of(self, request: Request) -> tuple[Fetch, Session] | None:
         """The fetch that `request` is for, and the login of its host, if both are there."""
-        fetch = self._runtime.fetch_of(request) if LOGIN not in request.meta else None
+        fetch = self._runtime.fetches.of(request) if LOGIN not in request.meta else None
         if fetch is None or not request.url.startswith("http"):
             return None
         login = self._runtime.access.login_of(host_of(request.url))
@@ -85,7 +85,7 @@ class LoginMiddleware:
             return self._later(request, fetch, error) if session.login.required else None
         except InWant as error:
             self._runtime.pause.suffer(error.want)
-            return self._runtime.give_back(fetch, error.want)
+            return fetch.give_back(self._runtime.pause.put_back(error.want, request.url))
         except Interrupted:
             fetch.interrupt()
             raise

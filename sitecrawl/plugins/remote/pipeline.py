@@ -20,12 +20,13 @@ class RemotePipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises `OptionError` or `RemoteError`."""
         runtime = Runtime.of(crawler)
-        if runtime.store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
+        store = runtime.pages.store
+        if store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
         session, manifest = runtime.peers.session, runtime.directory.manifest
         options = place_of(crawler.settings, runtime.path, manifest, session)
         remote = open_place(options, manifest, session, may_wait=runtime.directory.resumed)
-        copy = RemoteCopy(remote, runtime.store, runtime.database, runtime.stats, options.wait)
+        copy = RemoteCopy(remote, store, runtime.database, runtime.stats, options.wait)
         runtime.checkpoints.add(copy)
         runtime.checkpoints.last_acts.append(copy.finish)
         return cls()

@@ -66,7 +66,7 @@ class RenderingMiddleware:
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
         self._runtime.browser = self._renderer.load
-        self._runtime.on_finish.append(self._finished)
+        self._runtime.fetches.on_finish.append(self._finished)
         crawler.signals.connect(self._ask_again, signals.spider_opened)
         crawler.signals.connect(self._close, signals.engine_stopped)
 
@@ -75,7 +75,7 @@ class RenderingMiddleware:
         return cls(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        fetch = self._runtime.fetch_of(request)
+        fetch = self._runtime.fetches.of(request)
         if fetch is None or fetch.exchange is None or not fetch.may_be_rendered:
             return response
         exchange = fetch.exchange
@@ -101,7 +101,7 @@ class RenderingMiddleware:
         except InWant as error:
             self._runtime.pause.suffer(error.want)
             self._not_shown(fetch)
-            return self._runtime.give_back(fetch, error.want)
+            return fetch.give_back(self._runtime.pause.put_back(error.want, fetch.request.url))
         except Interrupted:
             fetch.interrupt()
             raise

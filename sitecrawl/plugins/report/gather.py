@@ -25,11 +25,11 @@ from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.plugins.report.web import Web, read_web
 from sitecrawl.plugins.why.linkers import Linkers, find_linkers
-from sitecrawl.recrawl.rounds import Round, read_rounds
 from sitecrawl.sheets.change import Change, changes_of
 
 HOSTS: Final = 50

@@ -81,7 +81,7 @@ class Telemetry:
         if self._meters is not None and dashboard is not None:
             meter = self._meters.get_meter(_SCOPE, __version__)
             instruments.observe(meter, dashboard.metrics, spider.name)
-            runtime.on_finish.append(instruments.durations(meter, spider.name))
+            runtime.fetches.on_finish.append(instruments.durations(meter, spider.name))
 
     async def spider_closed(self) -> None:
         """What is not sent within `CLOSING_SECONDS` is lost: the crawl is over, and nobody waits for a collector."""

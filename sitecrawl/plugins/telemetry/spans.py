@@ -58,8 +58,8 @@ class FetchSpans:
         self._traced: WeakKeyDictionary[Request, _Traced] = WeakKeyDictionary()
 
     def connect(self, crawler: Crawler, runtime: Runtime) -> None:
-        runtime.on_begin.append(self.begun)
-        runtime.on_finish.append(self.finished)
+        runtime.fetches.on_begin.append(self.begun)
+        runtime.fetches.on_finish.append(self.finished)
         for receiver, signal in (
             (self._left, signals.request_reached_downloader),
             (self._arrived, signals.request_left_downloader),

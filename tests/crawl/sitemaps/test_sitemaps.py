@@ -89,9 +89,9 @@ class Crawl:
         while len(self.asked) < most and (visit := self.runtime.frontier.next()) is not None:
             request = unpack_request(visit.url, visit.request, AnySpider())
             request.meta[VISIT] = visit.key
-            fetch = self.runtime.begin(visit, request)
+            fetch = self.runtime.fetches.begin(visit, request)
             await self._answer(fetch)
-            self.runtime.finish(fetch)
+            self.runtime.fetches.finish(fetch)
         return self.asked
 
     async def _answer(self, fetch: Fetch) -> None:
@@ -493,7 +493,7 @@ class TestExpects:
             ):
                 request = unpack_request(visit.url, pack({"meta": meta}), AnySpider())
                 request.meta[VISIT] = visit.key
-                crawl.runtime.begin(visit, request)
+                crawl.runtime.fetches.begin(visit, request)
                 response = Response(visit.url, request=request)
                 assert [crawl.sitemaps.expects(response) for _ in range(2)] == [expected] * 2
                 assert (len(crawl.sitemaps.store), crawl.record().pack()) == (1, before)
@@ -531,13 +531,13 @@ class TestExpects:
                 assert visit is not None
                 request = unpack_request(visit.url, visit.request, AnySpider())
                 request.meta[VISIT] = visit.key
-                fetch = crawl.runtime.begin(visit, request)
+                fetch = crawl.runtime.fetches.begin(visit, request)
                 answer = crawl.site[path]
                 response = TextResponse(visit.url, 200, answer.headers, answer.body, request=request)
                 assert list(await crawl.sitemaps.parse(response, parse_page)) == expected
                 assert fetch.is_worth_it is not bool(expected)
                 crawl.runtime.frontier.downloaded(visit, 0.0)
-                crawl.runtime.finish(fetch)
+                crawl.runtime.fetches.finish(fetch)
                 await crawl.run()
 
         play({MAP: urlset("/1"), "/hub": page("/2")}, story)

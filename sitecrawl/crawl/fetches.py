@@ -1,0 +1,140 @@
+"""Fetches under way: each follows a request from the frontier until Scrapy is done with it and its page is stored.
+
+A page goes into the page store when its fetch is over, and not before: so storing it and the end of its visit fall
+into the same checkpoint, and a crash can part them nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.content_seen import ContentSeen
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.outcomes import OutcomeCounts
+from sitecrawl.crawl.privates import in_progress
+from sitecrawl.crawl.requests import VISIT
+from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.isolation.pool import NoParser
+from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.pagestore import WarcStore
+
+logger = logging.getLogger(__name__)
+
+
+class Pages:
+    """Where exchanges and pages are stored; nowhere, as long as there is no `store`."""
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+        self.store: WarcStore | None = None
+
+    def put(self, exchange: Exchange, page: PageItem | None = None, *, is_requisite: bool = False) -> int:
+        """Store an exchange, and the page that a spider made of it. Gives the row of the page index where it is now;
+        0 if it could not be stored.
+        """
+        if self.store is None:
+            return 0
+        try:
+            self.store.put(exchange, page, is_requisite=is_requisite)
+        except InvalidUrl as error:
+            logger.warning("Not stored: %s", error)
+            self._stats.inc_value("pagestore/not_stored")
+            return 0
+        return self.store.last_id
+
+
+class Fetches(dict[bytes, Fetch]):
+    """See the module. By the keys of their visits."""
+
+    def __init__(
+        self, crawler: Crawler, frontier: Frontier, pages: Pages, outcomes: OutcomeCounts, duplicates: str
+    ) -> None:
+        """`duplicates`: what SITECRAWL_DUPLICATE_CONTENT says."""
+        super().__init__()
+        assert crawler.stats
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._frontier = frontier
+        self._pages = pages
+        self._outcomes = outcomes
+        self.content = ContentSeen(frontier, duplicates, self.finish_handled)
+        self.finished = 0
+        """Visits that are over since the last checkpoint."""
+        self.on_begin: list[Callable[[Fetch], None]] = []
+        """Called with every fetch that begins."""
+        self.on_finish: list[Callable[[Fetch], None]] = [outcomes.finished]
+        """Called with every fetch of a page whose visit is over."""
+
+    def begin(self, visit: Visit, request: Request) -> Fetch:
+        """Scrapy works on `request` from here on."""
+        fetch = self[visit.key] = Fetch(visit, request)
+        for listener in self.on_begin:
+            listener(fetch)
+        return fetch
+
+    def of(self, request: Request | None) -> Fetch | None:
+        """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
+        fetch = self.get(request.meta.get(VISIT, b"")) if request is not None else None
+        return fetch if fetch is not None and fetch.request is request else None
+
+    def behind(self, request: Request) -> Fetch | None:
+        """The fetch that `request` comes from: its own, or that of the request whose `meta` it has taken over."""
+        key = request.meta.get(VISIT)
+        return self.get(key) if key is not None else None
+
+    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
+        """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over."""
+        fetch = self.get(page.key) if page is not None else None
+        if page is not None and fetch is not None:
+            fetch.passed(page)
+        else:
+            self._pages.put(exchange, page)
+
+    def end(self, fetch: Fetch) -> int:
+        """The fetch is over: store what it brought, whatever comes next of the visit. Gives its row; 0 for none."""
+        captured = fetch.captured
+        if captured is not None and captured[1] is None:
+            captured = captured[0], self._own_page(fetch)  # while the fetch is known: it says whose the page is
+        del self[fetch.visit.key]
+        self._outcomes.ended(fetch)
+        if captured is None:
+            return 0
+        for part in fetch.parts:  # first: who reads a page again, in the order of the files, is to have its DOM
+            self._pages.put(part, is_requisite=not part.is_resource)
+        return self._pages.put(*captured, is_requisite=fetch.visit.is_requisite)
+
+    def _own_page(self, fetch: Fetch) -> PageItem | None:
+        try:
+            return fetch.own_page()
+        except (InvalidUrl, NoParser):  # the exchange is stored all the same
+            self._stats.inc_value("pagestore/unread")
+            return None
+
+    def finish(self, fetch: Fetch) -> None:
+        """The fetch is over, and so is the visit."""
+        if fetch.interrupted:
+            del self[fetch.visit.key]
+            return
+        row = self.end(fetch)
+        self.content.compare(fetch)
+        fetch.tell_visit()
+        self._frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
+        self.finished += 1
+        if fetch.visit.is_requisite:
+            return
+        for listener in self.on_finish:
+            listener(fetch)
+
+    def finish_handled(self) -> None:
+        """Finish the fetches with which Scrapy is done: callback run, items through the pipelines."""
+        if self:
+            working = in_progress(self._crawler)
+            for fetch in [fetch for fetch in self.values() if fetch.request not in working]:
+                self.finish(fetch)

@@ -1,0 +1,8 @@
+"""Verifying a crawl's directory or its keys on Redis, and rebuilding what can be rebuilt (docs/after-damage.md)."""
+
+from sitecrawl.base.plugins import Plugin
+
+PLUGIN = Plugin(
+    components={"EXTENSIONS": {"sitecrawl.plugins.checking.rereading.Rereading": 0}},
+    commands={"check-crawl": "sitecrawl.plugins.checking.commands.check-crawl.Command"},
+)

@@ -1,0 +1,295 @@
+"""Makes the page store again from its WARC files.
+
+What the files hold up to `state.position` is what there is; bytes that are no record, or one that stood before, are
+taken out of them.
+Rows of the old index are kept where they agree with their record; any other is read off the record, without the
+download's duration and the links within the worker, which stand nowhere else. The record says itself what the crawl
+made of the response.
+
+Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
+with their records, and the next repair makes the index again: nothing is lost but durations.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.page.codings import without_codings
+from sitecrawl.page.items import Exchange, PageItem, Sent
+from sitecrawl.page.links import PageOptions, read_page, unread_page
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.capture import Capture, Place, describe
+from sitecrawl.pagestore.earlier import EarlierCrawls
+from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Position
+from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.record import Kind, Record
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.plugins.checking.store import Index, PageStoreState, Pair, disagreement, pairs
+from sitecrawl.plugins.checking.warcwalk import Stretch
+from sitecrawl.urls.url import BEGINNINGS, FTP
+
+_FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
+_OF_BODY = (
+    *("charset", "size", "payload_size", "title", "canonical", "noindex", "language"),
+    *("hrefs", "links", "host_links", "site_links"),
+)
+"""The columns that are the same for all captures of one body, or nearly."""
+_DRAFT = ".new"
+_CHUNK = 1 << 20
+
+Referrer = Callable[[str], str | None]
+"""Gives the URL of the page where one was found that was fetched by GET; None where the frontier does not know it."""
+
+
+def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
+    """Make files and index of the page store again, up to `state.position`; returns the new one."""
+    limit = state.position
+    assert limit is not None
+    draft = state.directory / (INDEX_FILE + _DRAFT)
+    warcs = state.directory / WARC_DIRECTORY
+    warcs.mkdir(exist_ok=True)
+    for left in (*warcs.glob(f"*.warc.gz{_DRAFT}"), *state.directory.glob(draft.name + "*")):
+        left.unlink()  # of a repair that was stopped
+    index = PageIndex(draft)
+    with closing(index), closing(EarlierCrawls(state.directory)) as earlier:
+        rebuilder = _Rebuilder(state, index, referrer, earlier)
+        with closing(_old_rows(state, limit)) as rows, index.by_time():
+            for pair in pairs(state, rows, limit):
+                rebuilder.take(pair)
+        rebuilder.end_file()
+        name, offset = rebuilder.end
+        position = Position(limit.number, name, offset, index.last_id)
+        index.commit(name, offset)
+        index.cut(position)
+    for path in rebuilder.drafts:
+        path.replace(path.with_name(path.name.removesuffix(_DRAFT)))
+    sync_directory(warcs)
+    for suffix in BESIDE:
+        (state.directory / (INDEX_FILE + suffix)).unlink(missing_ok=True)  # SQLite would apply them to the new file
+    draft.replace(state.directory / INDEX_FILE)
+    sync_directory(state.directory)
+    return position
+
+
+def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None, None]:
+    """The rows of the old index, as far as they can be read."""
+    try:
+        with Index(state.directory) as index:
+            yield from index.whole_captures(limit.last_id)
+    except StorageError:
+        return
+
+
+class _Rebuilder:
+    """Takes what the files hold, in its order."""
+
+    def __init__(self, state: PageStoreState, index: PageIndex, referrer: Referrer, earlier: EarlierCrawls) -> None:
+        self._warcs = state.directory / WARC_DIRECTORY
+        self._index = index
+        self._earlier = earlier
+        self._referrer = referrer
+        self._name: str | None = None
+        """The file that is being read."""
+        self._kept: list[tuple[int, int]] = []
+        """Its stretches that stay."""
+        self._length = 0
+        """Of these."""
+        self._is_whole = True
+        """Whether all of it stays so far."""
+        self._rendered: Exchange | None = None
+        """The DOM that came last, with its body: it stands before its page."""
+        self._request: Stretch | None = None
+        """The request that came last: it stays if its answer does."""
+        self.end: tuple[str | None, int] = (None, 0)
+        self.drafts: list[Path] = []
+
+    def take(self, pair: Pair) -> None:
+        stretch = pair.stretch
+        if stretch is None:
+            return
+        if pair.name != self._name:
+            self.end_file()
+            self._name = pair.name
+        if stretch.record is None:
+            self._drop()
+        elif stretch.is_answer:
+            self._answer(stretch, pair.row)
+        elif stretch.record.type == "request":
+            self._drop_request()
+            self._request = stretch
+        else:
+            self._keep(stretch)
+
+    def _answer(self, stretch: Stretch, old: Capture | None) -> None:
+        self._note_rendered(stretch)
+        request = self._request
+        capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
+        if capture is None or self._index.has(capture):
+            self._drop()
+            return
+        if request is not None:
+            self._keep(request)
+            self._request = None
+        offset = self._length
+        self._keep(stretch)
+        self._index.add(capture._replace(id=self._index.last_id + 1, warc_offset=offset, warc_length=stretch.length))
+
+    def _note_rendered(self, stretch: Stretch) -> None:
+        assert stretch.record is not None
+        reading = record.reading_of(stretch.record)
+        if reading is not None and reading.kind == record.RENDERED:
+            self._rendered = None
+            if stretch.record.type == "resource":
+                with suppress(KeyError, ValueError):
+                    self._rendered = _exchange(stretch.record, None)
+
+    def _capture(self, stretch: Stretch, old: Capture | None) -> Capture | None:
+        """The row for an answer; None for a revisit whose body is lost, and for what no crawl has written."""
+        assert stretch.record is not None
+        assert self._name is not None
+        original = None
+        digest = stretch.record.fields.get("warc-payload-digest", "").removeprefix("sha1:")
+        if stretch.record.type == "revisit":
+            original = self._index.original(digest) or self._earlier.original(digest)
+            if original is None:
+                may_be_there = self._earlier.missing and old is not None and old.revisit_of == ELSEWHERE
+                return old if may_be_there else None
+        if old is not None:
+            return old._replace(revisit_of=original.id if original else None)
+        if original is None and digest != record.digest(record.message_of(stretch.record).body):
+            return None
+        place = Place(self._name, stretch.offset, stretch.length, digest, original.id if original else None)
+        try:
+            return self._described(stretch.record, place, original)
+        except (KeyError, ValueError, InvalidUrl):
+            return None
+
+    def _described(self, answer: Record, place: Place, original: Original | None) -> Capture:
+        request = self._request.record if self._request is not None else None
+        exchange = _exchange(answer, request)
+        reading = record.reading_of(answer)
+        first = None if original is None else self._first(original, place.digest)
+        size = len(exchange.body) if first is None else first.payload_size
+        if reading is None or reading.depth is None:
+            kind: Kind | None = "requisite" if reading is not None and reading.kind == "requisite" else None
+            return describe(0, exchange, None, place, kind)._replace(payload_size=size)
+        referrer = self._referrer(exchange.url) if exchange.method == "GET" else None
+        if reading.kind == "quarantined":  # it would break this process too
+            page = unread_page(exchange.url, exchange.headers, reading.kind)
+            page.depth, page.referrer = reading.depth, referrer
+            return describe(0, exchange, page, place)._replace(payload_size=size)
+        if self._is_rendered(exchange):
+            return self._described_as_rendered(exchange, first, reading.depth, referrer, place)._replace(
+                payload_size=size
+            )
+        if first is None or exchange.status == record.NOT_MODIFIED:
+            return describe(0, exchange, _page(exchange, reading.depth, referrer), place)
+        of_body = {name: getattr(first, name) for name in _OF_BODY}
+        return describe(0, exchange, None, place)._replace(
+            **of_body, kind=reading.kind, depth=reading.depth, referrer=referrer
+        )
+
+    def _is_rendered(self, exchange: Exchange) -> bool:
+        return self._rendered is not None and self._rendered.url == record.urn(record.RENDERED, exchange.url)
+
+    def _described_as_rendered(
+        self, exchange: Exchange, first: Capture | None, depth: int, referrer: str | None, place: Place
+    ) -> Capture:
+        """The row of a page that a browser has rendered: what is read off it is in the DOM."""
+        assert self._rendered is not None
+        dom = replace(self._rendered, url=exchange.url)
+        page = _page(dom, depth, referrer)
+        page.status = exchange.status
+        came = first or describe(0, exchange, _page(exchange, depth, referrer), place)
+        page.sent = Sent(came.size or 0, came.charset)
+        return describe(0, exchange, page, place)
+
+    def _first(self, original: Original, digest: str) -> Capture:
+        """The row of the capture that has the body."""
+        if original.id == ELSEWHERE:
+            found = self._earlier.find(digest)
+            assert found is not None
+            return found[1]
+        return self._row(original.id)
+
+    def _row(self, number: int) -> Capture:
+        self._index.commit(*self.end)  # so that it can be read back
+        with PageReader(self._index.path.parent, self._index.path.name) as index:
+            capture = index.get(number)
+        assert capture is not None
+        return capture
+
+    def _keep(self, stretch: Stretch) -> None:
+        if self._kept and self._kept[-1][1] == stretch.offset:
+            self._kept[-1] = self._kept[-1][0], stretch.end
+        else:
+            self._kept.append((stretch.offset, stretch.end))
+        self._length += stretch.length
+
+    def _drop(self) -> None:
+        self._is_whole = False
+        self._request = None
+
+    def _drop_request(self) -> None:
+        if self._request is not None:
+            self._drop()
+
+    def end_file(self) -> None:
+        """The file that was read is through: write it anew if something of it goes."""
+        self._drop_request()
+        if self._name is None:
+            return
+        if not self._is_whole:
+            self.drafts.append(_copy(self._warcs / self._name, self._kept))
+        self.end = self._name, self._length
+        self._name, self._kept, self._length, self._is_whole = None, [], 0, True
+
+
+def _copy(path: Path, stretches: list[tuple[int, int]]) -> Path:
+    draft = path.with_name(path.name + _DRAFT)
+    with file_errors(draft), path.open("rb") as source, draft.open("wb") as target:
+        for start, end in stretches:
+            source.seek(start)
+            for at in range(start, end, _CHUNK):
+                target.write(source.read(min(_CHUNK, end - at)))
+        target.flush()
+        os.fsync(target.fileno())
+    return draft
+
+
+# From a record back to what it was made of
+
+
+def _exchange(answer: Record, request: Record | None) -> Exchange:
+    message = record.message_of(answer)
+    protocol, _, rest = message.start_line.partition(b" ")
+    asked = record.parse_http(request.block) if request is not None else None
+    return Exchange(
+        url=answer.fields.get("warc-target-uri", ""),
+        started=datetime.fromisoformat(answer.fields["warc-date"]).timestamp(),
+        seconds=0.0,
+        status=int(rest[:3]),
+        request_headers=asked.headers if asked is not None else [],
+        headers=[(_FRAMING.sub(b"", name), value) for name, value in message.headers],
+        body=message.body,
+        method=asked.start_line.partition(b" ")[0].decode("latin-1") if asked is not None else "GET",
+        protocol=protocol.decode("latin-1"),
+    )
+
+
+def _page(exchange: Exchange, depth: int, referrer: str | None) -> PageItem:
+    body = without_codings(exchange.body, exchange.headers)
+    options = PageOptions(ftp=exchange.url.startswith(BEGINNINGS[FTP]))  # what a crawl of FTP servers follows there
+    page = read_page(exchange.url, body, exchange.headers, options=options)
+    page.status, page.fetched = exchange.status, exchange.started
+    page.depth, page.referrer = depth, referrer
+    return page

@@ -1,0 +1,300 @@
+"""`dry=1`: what a crawl would fetch, and what that would take, from a look at a few pages.
+
+Fetched are each host's robots.txt, the sitemaps that these name (`SITEMAPS` at the most, those that an index lists
+among them), and the first `PAGES` pages from the seeds on, level by level. Pauses are those of the crawl. Nothing is
+stored.
+
+How many pages there are is estimated as animals are that nobody can count: marked in one catch, met again in another.
+Of the pages that were read, every second one is one catch, and the rest the other; what counts is the URLs that they
+link to (Chapman 1951, "Some properties of the hypergeometric distribution with applications to zoological sample
+censuses"). Links repeat more than chance would have it, for menus stand on every page: so it is the least that there
+is likely to be, and is called so. Where nothing was left unread, it is the number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+from scrapy.signals import robots_parsed
+
+from sitecrawl.base import plugins
+from sitecrawl.base.display import duration, printable, size
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.directories import temporary
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.sitemap.entry import ParseReport
+from sitecrawl.sitemap.locations import in_robots
+from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.urls.url import Url, parse
+
+PAGES: Final = 20
+"""Fetched at the most, over all seeds."""
+SITEMAPS: Final = 10
+"""The same of sitemaps."""
+LISTED: Final = 100_000
+"""URLs of sitemaps that are read."""
+
+
+class Admitting(Protocol):
+    """The methods of a site spider that a dry run uses."""
+
+    def admits(self, link: Link) -> bool: ...
+    def admits_redirect(self, url: str, *, of_seed: bool) -> bool: ...
+    def admits_listed(self, link: Link) -> bool: ...
+    def page(self, response: Response) -> PageItem: ...
+
+
+@dataclass(slots=True)
+class Look:
+    """What was seen."""
+
+    found: dict[str, str] = field(default_factory=dict)
+    """Hosts by URL in scope that robots.txt does not forbid, in the order in which they were found."""
+    fetched: list[tuple[str, float, int]] = field(default_factory=list)
+    """Host, seconds and unpacked bytes of each fetched page."""
+    failed: list[str] = field(default_factory=list)
+    """Lines about failures."""
+    forbidden: set[str] = field(default_factory=set)
+    listed: dict[str, str] = field(default_factory=dict)
+    """The same as `found` for URLs that only sitemaps list."""
+    unread: int = 0
+    """Sitemaps not fetched because there were too many."""
+    catches: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    sitemaps: int = 0
+    robots: int = 0
+    is_whole: bool = False
+    """Whether everything found was read."""
+
+    def estimate(self) -> int:
+        """Estimated least number of URLs."""
+        if self.is_whole:
+            return len(self.found)
+        one, other = (catch - self.forbidden for catch in self.catches)
+        return max(len(self.found), (len(one) + 1) * (len(other) + 1) // (len(one & other) + 1) - 1)
+
+
+class DryRun:
+    """A dry run with the downloads of `crawler`: its middlewares, robots.txt and redirects."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        spider: Admitting,
+        seeds: list[Url],
+        named: list[Url],
+        max_pages: int,
+        *,
+        gathers: bool,
+    ) -> None:
+        self._crawler = crawler
+        self._spider = spider
+        self._seeds = seeds
+        self._named = named
+        self._max_pages = max_pages
+        self._gathers = gathers
+        """Whether the crawl fetches what sitemaps list."""
+        self._runtime = Runtime.of(crawler)
+        self._agent = configuration.robots_agent(crawler.settings)
+        self._parsers: dict[str, RobotParser] = {}
+        """By scheme and host."""
+        self._sitemaps: deque[Url] = deque(named)
+        self._free_at: dict[str, float] = {}
+        self.look = Look()
+
+    @staticmethod
+    def settings() -> dict[str, Any]:
+        """Of a crawl that only looks: a directory that will go, and nothing else written."""
+        others = {name: value for name, value in _OF_PLUGINS.items() if name in plugins.settings()}
+        return {**_SETTINGS, **others, "JOBDIR": str(temporary())}
+
+    async def run(self) -> list[str]:
+        """Look; return lines for the user. `look` has the URLs."""
+        self._crawler.signals.connect(self._robots_parsed, robots_parsed)
+        self._runtime.on_robots.append(self._robots_fetched)
+        waiting: deque[tuple[str, int]] = deque()
+        for seed in self._seeds:
+            self._runtime.widen(seed, named=True)
+            self._find(Link(seed.href, seed.host), waiting, 0)
+        while waiting and len(self.look.fetched) + len(self.look.failed) < PAGES:
+            await self._visit(*waiting.popleft(), waiting)
+        await self._read_sitemaps()
+        if self._gathers:
+            self.look.found |= self.look.listed
+        for url in [url for url in self.look.found if self._is_forbidden(url)]:  # of hosts that were asked later
+            self._forbid(url)
+        self.look.is_whole = not waiting and not (self._gathers and (self.look.unread or self.look.listed))
+        return [*self.lines()]
+
+    def _find(self, link: Link, waiting: deque[tuple[str, int]], depth: int) -> None:
+        if self._is_new(link):
+            self.look.found[link.url] = link.host
+            waiting.append((link.url, depth))
+
+    def _is_new(self, link: Link) -> bool:
+        """Whether `link` is new and may be fetched."""
+        if self._is_forbidden(link.url):
+            self.look.forbidden.add(link.url)
+        return link.url not in self.look.found and link.url not in self.look.forbidden
+
+    async def _visit(self, url: str, depth: int, waiting: deque[tuple[str, int]]) -> None:
+        response = await self._get(url)
+        if response is None:
+            return
+        if response.url != url and not self._spider.admits_redirect(response.url, of_seed=depth == 0):
+            self.look.failed.append(f"{printable(url)}: it leads out of scope")
+            return
+        page = self._spider.page(response)
+        links = [link for link in page.links if self._spider.admits(link)]
+        self.look.catches[len(self.look.fetched) % 2].update(link.url for link in links)
+        host = self.look.found.get(url, "")
+        self.look.fetched.append((host, float(response.meta.get("download_latency", 0.0)), len(response.body)))
+        for link in links:
+            self._find(link, waiting, depth + 1)
+
+    async def _read_sitemaps(self) -> None:
+        asked: set[str] = set()
+        while self._sitemaps:
+            sitemap = self._sitemaps.popleft()
+            if sitemap.href in asked:
+                continue
+            asked.add(sitemap.href)
+            if self.look.sitemaps == SITEMAPS or len(self.look.listed) >= LISTED:
+                self.look.unread += 1
+                continue
+            self.look.sitemaps += 1
+            if (response := await self._get(sitemap.href)) is None or response.status >= 300:
+                continue
+            for entry in read_sitemap(chunks_of(response.body), response.url, ParseReport()):
+                link = Link(entry.url.href, entry.url.host)
+                if entry.is_sitemap:
+                    self._sitemaps.append(entry.url)
+                elif len(self.look.listed) < LISTED and self._spider.admits_listed(link) and self._is_new(link):
+                    self.look.listed[link.url] = link.host
+
+    async def _get(self, url: str) -> Response | None:
+        """Fetch `url`; None, and a line in `failed`, without an answer."""
+        assert self._crawler.engine
+        host = parse(url).host
+        await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - time.monotonic()))
+        request = Request(url, callback=NO_CALLBACK, meta={"dont_retry": True})
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, nothing came
+            if isinstance(error, IgnoreRequest) and self._is_forbidden(url):
+                self._forbid(url)
+            else:
+                self.look.found.pop(url, None)
+                self.look.failed.append(f"{printable(url)}: {printable(str(error) or type(error).__name__)}")
+            return None
+        finally:
+            self._free_at[host] = time.monotonic() + self._pause(url, request.meta.get("download_latency", 0.0))
+        return response
+
+    def _pause(self, url: str, seconds: float) -> float:
+        """Seconds for which the host rests after a download of `seconds`, as in the frontier."""
+        politeness = self._runtime.terms.of(parse(url).host).politeness
+        parser = self._parsers.get(_root(url))
+        asked = (parser.crawl_delay(self._agent) or 0.0) if parser is not None else 0.0
+        return max(politeness.delay, asked, min(politeness.delay_factor * seconds, politeness.max_delay))
+
+    # robots.txt
+
+    def _robots_fetched(self, url: str, response: Response | None) -> None:
+        self.look.robots += 1
+        if response is not None and response.status < 300:
+            self._sitemaps.extend(in_robots(response.body, response.url))
+
+    def _robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        self._parsers[_root(request.url)] = robotparser
+
+    def _is_forbidden(self, url: str) -> bool:
+        """Whether its host's robots.txt, if known, forbids `url`."""
+        parser = self._parsers.get(_root(url))
+        return parser is not None and not parser.allowed(url, self._agent)
+
+    def _forbid(self, url: str) -> None:
+        self.look.found.pop(url, None)
+        self.look.forbidden.add(url)
+
+    # What is said
+
+    def lines(self) -> Iterator[str]:
+        """The estimate, in words."""
+        look = self.look
+        yield (
+            f"Dry run: {look.robots} robots.txt, {look.sitemaps} sitemaps and {len(look.fetched)} pages were asked "
+            "for, and nothing is stored."
+        )
+        yield from (f"  not fetched   {line}" for line in look.failed)
+        wanted = "of them" if self._gathers else "more, which sitemaps=1 would fetch"
+        yield f"  found         {len(look.found):,} URLs to fetch; sitemaps alone list {len(look.listed):,} {wanted}"
+        yield f"  robots.txt    {len(look.forbidden):,} URLs that it excludes"
+        if look.unread:
+            yield f"  sitemaps      {look.unread:,} more that were not read: {SITEMAPS} are"
+        if look.fetched:
+            yield from self._estimates()
+
+    def _estimates(self) -> Iterator[str]:
+        look, least = self.look, self.look.estimate()
+        some = "" if look.is_whole else "at least "
+        if 0 < self._max_pages < least:
+            least, some = self._max_pages, "max_pages: "
+        seconds = sum(seconds for _, seconds, _ in look.fetched) / len(look.fetched)
+        mean = sum(octets for _, _, octets in look.fetched) / len(look.fetched)
+        takes, host = self._time(least, seconds)
+        yield f"  pages         {some}{least:,}"
+        yield f"  time          {some}{duration(takes)} at this pace: {host}"
+        yield f"  size          {some}{size(least * mean)} unpacked, {size(mean)} a page"
+
+    def _time(self, pages: int, seconds: float) -> tuple[float, str]:
+        """Estimated seconds for the slowest host, by its share of the URLs found, and its seconds a page."""
+        hosts = Counter(self.look.found.values())
+        longest, takes, words = 0.0, 0.0, ""
+        for host, found in hosts.items():
+            url = next(url for url, of in self.look.found.items() if of == host)
+            own = [took for name, took, _ in self.look.fetched if name == host] or [seconds]
+            each = sum(own) / len(own)
+            per_host = max(1, self._runtime.terms.of(host).politeness.per_host)
+            a_page = each / per_host + self._pause(url, each)
+            takes = pages * found / hosts.total() * a_page
+            if takes >= longest:
+                longest, words = takes, f"{printable(host)} takes {a_page:.2f} s a page"
+        return longest, words
+
+
+def _root(url: str) -> str:
+    try:
+        return parse(url).origin
+    except InvalidUrl:
+        return ""
+
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "SITECRAWL_SUMMARY": False,
+    "SITECRAWL_PROGRESS": False,
+    "SITECRAWL_EXIT_CODES": False,
+    "LOGSTATS_INTERVAL": 0.0,
+    "FEEDS": {},
+}
+"""Settings of a dry run: nothing is written or printed besides."""
+_OF_PLUGINS: Final[dict[str, Any]] = {
+    "SITECRAWL_DASHBOARD": False,
+    "SITECRAWL_EXPORTS": [],
+    "SITECRAWL_REMOTE": "",
+    "SITECRAWL_REPORT": "",
+    "SITECRAWL_WEBHOOKS": [],
+}
+"""The same for settings of plug-ins, if these are installed."""

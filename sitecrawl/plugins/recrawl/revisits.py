@@ -1,0 +1,192 @@
+"""Continuous crawling (`recrawl=1`): fetch pages again when they are due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.task import LoopingCall
+
+from sitecrawl.crawl.cooperator import Cooperator, ended
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.privates import is_closing, wake
+from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.urls.record import UrlRecord
+from sitecrawl.page.items import PageItem
+from sitecrawl.pagestore.record import NOT_MODIFIED
+from sitecrawl.plugins.recrawl.known import askable, is_page, options, standing_of
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited
+from sitecrawl.plugins.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
+
+_TICK: Final = 1.0
+"""Seconds between two checks of what is due."""
+_MOST: Final = 500
+"""Most pages queued at once."""
+
+
+class Recrawling:
+    """Plans visits of all fetched pages, queues those that are due, and keeps the crawl running.
+
+    `is_other`: whether the URL with a key is fetched again by another part, such as a sitemap.
+    """
+
+    def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool]) -> None:
+        self._crawler = crawler
+        self._is_other = is_other
+        self._store: RevisitStore | None = None
+        self._is_adopted = True
+        """Whether the pages of an ordinary crawl have been adopted."""
+        self._under_way: dict[bytes, Version | None] = {}
+        """Stored versions of adopted pages in flight."""
+        self._pause = Cooperator(crawler).pause
+        self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
+        crawler.signals.connect(self._stay, signals.spider_idle)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+
+    def begin(self) -> None:
+        """Start fetching pages again."""
+        self._runtime = Runtime.of(self._crawler)
+        runtime, chosen = self._runtime, options(self._crawler.settings)
+        self._store = RevisitStore(runtime.database, chosen, lambda: runtime.peers.share)
+        runtime.checkpoints.add(self._store)
+        runtime.on_moved.append(self._store.reload)
+        runtime.fetches.on_finish.append(self._finished)
+        runtime.local.link_credit.ledger.comes_back = True
+        self._versions = Versions(runtime.path)
+        if not runtime.peers.are_there:  # workers have other URLs whenever sites come and go
+            runtime.fetches.on_begin.append(self._begun)
+            self._is_adopted = False
+            deferred_from_coro(self._run())
+        self._ticks.start(_TICK)
+
+    async def _run(self) -> None:
+        self._is_adopted = await ended(self._adopt(), self._runtime.checkpoints)
+
+    async def _adopt(self) -> None:
+        """Plan visits of the pages that an ordinary crawl has fetched."""
+        assert self._store is not None
+        async for key, record in askable(self._runtime, self._pause):
+            known = self._store.get(key)
+            if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
+                continue
+            standing = standing_of(self._runtime, record)
+            if known is None:
+                known = first_visit(record.fetched, standing)
+            self._store.plan(key, known, standing, record.fetched)
+            self._count("adopted")
+
+    def _begun(self, fetch: Fetch) -> None:
+        """Look up the stored version of an adopted page, of which the database knows nothing."""
+        assert self._store is not None
+        known = self._store.get(fetch.visit.key) if fetch.visit.again else None
+        if known is not None and not known.digest:
+            self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
+
+    def receive(self, response: Response) -> bool:
+        """Whether the response says that its page has not changed, so that there is nothing to read."""
+        if response.status != NOT_MODIFIED:
+            return False
+        fetch = self._runtime.fetches.of(response.request)
+        if fetch is not None:
+            fetch.worth_it()  # it is as it was
+        return True
+
+    # What is due
+
+    def _tick(self) -> None:
+        assert self._store is not None
+        if is_closing(self._crawler):  # the files may be closed before it is over
+            return
+        frontier = self._runtime.frontier
+        queued = 0
+        for key, record in self._store.take(time.time(), _MOST):
+            if frontier.urls.get(key) is None:
+                self._store.drop(key)
+            else:
+                queued += frontier.again(key, request=pack_conditional(record.etag, record.modified))
+        if queued:
+            self._runtime.stats.inc_value("recrawl/due", queued)
+            wake(self._crawler)
+
+    def _stay(self) -> None:
+        # Also while all of them wait for hosts that are down; and others may have some for this worker.
+        is_waiting = self._store is not None and (self._store.pages or self._runtime.peers.are_there)
+        if is_waiting or not self._is_adopted:
+            raise DontCloseSpider
+
+    def _stop(self) -> None:
+        if self._ticks.running:
+            self._ticks.stop()
+            self._versions.close()
+
+    # What came of it
+
+    def _finished(self, fetch: Fetch) -> None:
+        assert self._store is not None
+        key = fetch.visit.key
+        version = self._under_way.pop(key, None)
+        if self._is_other(key):
+            return
+        known = self._store.get(key)
+        record = self._runtime.frontier.urls.get(key)
+        if record is None or (known is None and not _is_plain(fetch)):
+            return
+        if is_page(fetch.page):
+            self._plan(key, record, self._after(known, fetch.page, record, version))
+        elif known is not None and fetch.status == NOT_MODIFIED:
+            self._count("not_modified")
+            self._plan(key, record, visited(known, time.time(), standing_of(self._runtime, record), digest=None))
+        elif known is not None:
+            self._fail(key, record, known)
+
+    def _after(self, known: Visits | None, page: PageItem, record: UrlRecord, version: Version | None) -> Visits:
+        """Return the updated visits of a page that came."""
+        now, standing, digest = (
+            time.time(),
+            standing_of(self._runtime, record),
+            self._runtime.reading.text_digest(page),
+        )
+        if known is None:
+            after = replace(first_visit(now, standing), digest=digest)
+        else:
+            if version is not None:
+                known = replace(known, digest=self._versions.text(version, self._runtime.reading))
+            after = visited(known, now, standing, digest=digest)
+            self._count("unchanged" if digest == known.digest else "changed")
+        validators = {} if page.exchange is None else conditions_of(page.exchange.headers)
+        etag, modified = (validators.get(name, "") for name in CONDITIONS)
+        return replace(after, etag=etag, modified=modified)
+
+    def _fail(self, key: bytes, record: UrlRecord, known: Visits) -> None:
+        """Note a failed visit: the page is visited less often, and finally no more."""
+        assert self._store is not None
+        self._count("failed")
+        if known.failures + 1 >= MOST_FAILURES:
+            self._store.drop(key)
+        else:
+            self._plan(key, record, replace(known, failures=known.failures + 1))
+
+    def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
+        assert self._store is not None
+        self._store.plan(key, after, standing_of(self._runtime, record), time.time())
+
+    def _count(self, what: str) -> None:
+        self._runtime.stats.inc_value(f"recrawl/{what}")
+
+
+def _is_plain(fetch: Fetch) -> bool:
+    """Whether the URL alone is enough to fetch the page. Results of forms and of a spider's own requests are not
+    fetched again.
+    """
+    request = fetch.request
+    return fetch.visit.request is None and request.method == "GET" and not request.dont_filter

@@ -1,0 +1,91 @@
+"""What the page store has of a URL that is asked for again."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrapy import Request
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.requests import CONDITIONS
+from sitecrawl.page.items import Headers, PageItem
+from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.pagestore.capture import clean_text
+from sitecrawl.pagestore.lookup import url_key
+from sitecrawl.plugins.recrawl.schedule import MAX_VALIDATOR
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The newest capture that says what stands at a URL, and what is needed to ask whether it still does."""
+
+    capture: Capture
+    conditions: dict[str, str]
+    """Headers by which a server says so in few bytes (RFC 9110, section 13.1)."""
+
+    @property
+    def is_page(self) -> bool:
+        return self.capture.kind == "page"
+
+
+class Versions:
+    """See the module. Knows what the last checkpoint has of the page store in `directory`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._reader: PageReader | None = None
+
+    def of(self, url: str) -> Version | None:
+        """None where nothing of use is stored, or it cannot be read."""
+        try:
+            if self._reader is None:
+                self._reader = PageReader(self._directory)
+            capture = self._reader.last_word(clean_text(url_key(url)))
+            if capture is None:
+                return None
+            headers = self._reader.headers_of(capture) if capture.kind == "page" and capture.status == 200 else []
+        except StorageError as error:
+            logger.warning(
+                "What is stored of %s cannot be read, and it is asked for without conditions: %s", url, error
+            )
+            return None
+        return Version(capture, conditions_of(headers))
+
+    def ask(self, request: Request) -> Version | None:
+        """Stored version of the URL of `request`, a conditional one."""
+        version = self.of(request.url)
+        if version is not None and request.url.startswith("http"):
+            for name, value in version.conditions.items():
+                request.headers.setdefault(name, value)
+        return version
+
+    def text(self, version: Version, reading: PageReading) -> bytes:
+        """The digest of what a reader sees of it; empty where that cannot be had."""
+        assert self._reader is not None
+        capture = version.capture
+        try:
+            dom = self._reader.rendered(capture)
+            charset = capture.charset if dom is None else "utf-8"  # in which every DOM is written
+            body = self._reader.read(dom or capture).body
+            return reading.text_digest(
+                PageItem(capture.url, content_type=capture.content_type, charset=charset, body=body)
+            )
+        except StorageError as error:
+            logger.warning("%s cannot be compared with what is stored of it: %s", version.capture.url, error)
+            return b""
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+def conditions_of(headers: Headers) -> dict[str, str]:
+    """What is asked for on condition that it is not as it came with `headers`."""
+    said = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
+    found = {name: said.get(of, "") for name, of in CONDITIONS.items()}
+    return {name: value for name, value in found.items() if value and len(value) <= MAX_VALIDATOR}
