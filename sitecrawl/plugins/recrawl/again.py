@@ -136,21 +136,20 @@ class Again(Participant):
         await self._pause()
 
     async def _scan(self) -> None:
-        found: list[bytes] = []
-        async for key, _ in askable(self._runtime, self._pause):
-            found.append(key)
+        found: list[tuple[bytes, UrlRecord]] = []
+        async for known in askable(self._runtime, self._pause):
+            found.append(known)
             if len(found) == _AT_ONCE:
                 self._ask(found)
                 found.clear()
         self._ask(found)
 
-    def _ask(self, found: Iterable[bytes]) -> None:
+    def _ask(self, found: Iterable[tuple[bytes, UrlRecord]]) -> None:
         """Queue those of `found` that are due in one batch, so that all have their places before the first is
         fetched.
         """
-        for key in found:
-            record = self._runtime.frontier.urls.get(key)
-            if record is not None and self._is_due(key, record):
+        for key, record in found:
+            if self._is_due(key, record):
                 chance = _chance(self._store.get(key), time.time())
                 self._runtime.frontier.again(key, priority=self._priority(chance))
         wake(self._crawler)
