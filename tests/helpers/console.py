@@ -14,15 +14,17 @@ import pytest
 from crawling import PROJECT
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
+from scrapy.utils.reactor import is_reactor_installed
 
 
 def command(*words: str, cwd: Path = PROJECT) -> CompletedProcess[str]:
-    """`scrapy` with `words`, to its end."""
+    """`scrapy` with `words`, to its end; none that installs a reactor, which all tests after it would have."""
     written, err = io.BytesIO(), io.StringIO()
     out = io.TextIOWrapper(written, "utf-8", newline="")
     with _project(cwd), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
         execute(["scrapy", *words], _settings())
     assert isinstance(left.value.code, int)
+    assert not is_reactor_installed(), words
     out.flush()
     printed = written.getvalue().decode("utf-8", "replace")
     return CompletedProcess(words, left.value.code, printed, err.getvalue())
