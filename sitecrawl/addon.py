@@ -156,7 +156,7 @@ class Addon:
             for path, priority in components.items():
                 if priority is not None:
                     _add(settings, name, path, priority)
-        working = plugins.working(declared.PLUGINS_OFF.read(settings))
+        working = plugins.of_crawl(settings)
         _add_wanted(settings, working)
         if to_parent() is not None:
             name_own_feeds(settings)

@@ -93,9 +93,16 @@ def settings() -> dict[str, Setting[Any]]:
     return {setting.name: setting for plugin in found().values() for setting in plugin.settings}
 
 
-def of_argument(name: str, off: Collection[str]) -> str:
+def of_crawl(settings: Any) -> Mapping[str, Plugin]:
+    """The plug-ins that Scrapy's `settings` leave on. Raises `OptionError`."""
+    from sitecrawl.base import declared  # noqa: PLC0415 - no command needs all settings at its start
+
+    return working(declared.PLUGINS_OFF.read(settings))
+
+
+def of_argument(name: str, settings: Any) -> str:
     """Dotted path of the class for a spider's argument; empty where its plug-in is not here."""
-    return next((plugin.arguments[name] for plugin in working(off).values() if name in plugin.arguments), "")
+    return next((plugin.arguments[name] for plugin in of_crawl(settings).values() if name in plugin.arguments), "")
 
 
 def working(off: Collection[str] = ()) -> Mapping[str, Plugin]:

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
-from sitecrawl.base import declared, plugins
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import sharing
 
@@ -28,7 +28,7 @@ class Output:
 def outputs(settings: BaseSettings) -> list[Output]:
     """Outputs named by settings of plug-ins. Raises `OptionError` for an unknown format."""
     found = []
-    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
+    for plugin in plugins.of_crawl(settings).values():
         for setting, path in plugin.outputs.items():
             if value := setting.read(settings):
                 to = load_object(path)
@@ -77,7 +77,7 @@ def output(name: str, settings: BaseSettings) -> Iterator[str]:
 
 def _elsewhere(settings: BaseSettings) -> Any:
     """The plug-in's class for outputs named by a URL. Raises `OptionError` without one."""
-    for plugin in plugins.working(declared.PLUGINS_OFF.read(settings)).values():
+    for plugin in plugins.of_crawl(settings).values():
         if plugin.elsewhere:
             return load_object(plugin.elsewhere)
     raise OptionError("A URL names a store elsewhere, which is of a plug-in that is not here: docs/plugins.md")

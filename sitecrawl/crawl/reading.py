@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.misc import load_object
 
-from sitecrawl.base import declared, plugins
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
@@ -94,7 +94,7 @@ def page_reading(settings: BaseSettings, stats: StatsCollector) -> PageReading:
     """The reading of a plug-in, if one is wanted, else ours. Raises `SitecrawlError`, also if that plug-in is off:
     who sets it must not have pages read elsewhere.
     """
-    working = plugins.working(declared.PLUGINS_OFF.read(settings))
+    working = plugins.of_crawl(settings)
     for name, plugin in plugins.found().items():
         if plugin.reading and plugin.is_wanted(settings):
             if name not in working:

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
-from sitecrawl.base import declared, plugins
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def is_file(job: str) -> bool:
 
 def job_files(settings: BaseSettings) -> JobFiles | None:
     """None without the plug-in."""
-    working = plugins.working(declared.PLUGINS_OFF.read(settings)).values()
+    working = plugins.of_crawl(settings).values()
     named = next((plugin.job_files for plugin in working if plugin.job_files), "")
     return load_object(named) if named else None
 

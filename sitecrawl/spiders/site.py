@@ -268,7 +268,7 @@ class SiteSpider(Spider):
 
 def _of_plugin(argument: str, settings: BaseSettings) -> Any:
     """The class for `argument`; None without its plug-in."""
-    path = plugins.of_argument(argument, declared.PLUGINS_OFF.read(settings))
+    path = plugins.of_argument(argument, settings)
     return load_object(path) if path else None
 
 

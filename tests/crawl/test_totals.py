@@ -8,7 +8,6 @@ from copy import copy
 from functools import partial
 from pathlib import Path
 
-from console import command
 from crawling import crawl, stats_of
 from localweb import LocalWeb, linked
 from scrapy import Spider
