@@ -8,7 +8,6 @@ from copy import copy
 from functools import partial
 from pathlib import Path
 
-from console import command
 from crawling import crawl, stats_of
 from localweb import LocalWeb, linked
 from scrapy import Spider
@@ -48,7 +47,7 @@ def test_every_run_is_added(tmp_path: Path) -> None:
 
 
 def test_a_crawl_shows_them(tmp_path: Path) -> None:
-    """Each link of each page is a test: in the stats, in the summary on request, in the report, over two runs."""
+    """Each link of each page is a test: in the stats, in the summary on request, over two runs."""
     job = tmp_path / "job"
     with site() as web:
         log = ""
@@ -69,11 +68,6 @@ def test_a_crawl_shows_them(tmp_path: Path) -> None:
     )
     assert "URL-seen test: CLOCK cache of 65,536 URLs, Bloom filter pybloom-live at 0.01, exact set" in log
     assert re.search(rf"URL-seen tests +{found['seen/asked']}  of URLs", log)
-    report = command("report", "-d", str(job), "-o", str(tmp_path / "report.html"))
-    assert report.returncode == 0, report.stderr
-    assert (
-        f'<th scope="row" class="text">tests</th><td>{figures.asked}</td>' in (tmp_path / "report.html").read_text()
-    )
 
 
 def test_what_a_filter_alone_misses_is_told(tmp_path: Path) -> None:
