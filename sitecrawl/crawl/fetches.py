@@ -1,7 +1,7 @@
 """Fetches under way: each follows a request from the frontier until Scrapy is done with it and its page is stored.
 
-A page goes into the page store when its fetch is over, and not before: so storing it and the end of its visit fall
-into the same checkpoint, and a crash can part them nowhere.
+A page goes into the page store when its fetch is over, not before. So storing it and the end of its visit are in the
+same checkpoint, and a crash cannot separate them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 class Pages:
-    """Where exchanges and pages are stored; nowhere, as long as there is no `store`."""
+    """Where exchanges and pages are stored; nowhere without a `store`."""
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
         self.store: WarcStore | None = None
 
     def put(self, exchange: Exchange, page: PageItem | None = None, *, is_requisite: bool = False) -> int:
-        """Store an exchange, and the page that a spider made of it. Gives the row of the page index where it is now;
-        0 if it could not be stored.
-        """
+        """Store an exchange and the page made of it; return its row of the page index, 0 if it cannot be stored."""
         if self.store is None:
             return 0
         try:
@@ -51,7 +49,7 @@ class Pages:
 
 
 class Fetches(dict[bytes, Fetch]):
-    """See the module. By the keys of their visits."""
+    """See the module. The keys are those of visits."""
 
     def __init__(
         self, crawler: Crawler, frontier: Frontier, pages: Pages, outcomes: OutcomeCounts, duplicates: str
@@ -66,31 +64,31 @@ class Fetches(dict[bytes, Fetch]):
         self._outcomes = outcomes
         self.content = ContentSeen(frontier, duplicates, self.finish_handled)
         self.finished = 0
-        """Visits that are over since the last checkpoint."""
+        """URLs finished since the last checkpoint."""
         self.on_begin: list[Callable[[Fetch], None]] = []
-        """Called with every fetch that begins."""
+        """Called with each fetch that begins."""
         self.on_finish: list[Callable[[Fetch], None]] = [outcomes.finished]
-        """Called with every fetch of a page whose visit is over."""
+        """Called with each fetch of a page whose visit is over."""
 
     def begin(self, visit: Visit, request: Request) -> Fetch:
-        """Scrapy works on `request` from here on."""
+        """Begin a fetch: Scrapy works on `request` from now on."""
         fetch = self[visit.key] = Fetch(visit, request)
         for listener in self.on_begin:
             listener(fetch)
         return fetch
 
     def of(self, request: Request | None) -> Fetch | None:
-        """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
+        """The fetch that `request` was handed out for; None for other requests, even with the same `meta`."""
         fetch = self.get(request.meta.get(VISIT, b"")) if request is not None else None
         return fetch if fetch is not None and fetch.request is request else None
 
     def behind(self, request: Request) -> Fetch | None:
-        """The fetch that `request` comes from: its own, or that of the request whose `meta` it has taken over."""
+        """The fetch behind `request`: its own, or that of the request whose `meta` it copied."""
         key = request.meta.get(VISIT)
         return self.get(key) if key is not None else None
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
-        """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over."""
+        """Store an exchange and the page made of it; if a fetch is under way, when that is over."""
         fetch = self.get(page.key) if page is not None else None
         if page is not None and fetch is not None:
             fetch.passed(page)
@@ -98,7 +96,7 @@ class Fetches(dict[bytes, Fetch]):
             self._pages.put(exchange, page)
 
     def end(self, fetch: Fetch) -> int:
-        """The fetch is over: store what it brought, whatever comes next of the visit. Gives its row; 0 for none."""
+        """Store what the fetch brought, whatever becomes of the visit. Returns its row; 0 for none."""
         captured = fetch.captured
         if captured is not None and captured[1] is None:
             captured = captured[0], self._own_page(fetch)  # while the fetch is known: it says whose the page is
@@ -118,7 +116,7 @@ class Fetches(dict[bytes, Fetch]):
             return None
 
     def finish(self, fetch: Fetch) -> None:
-        """The fetch is over, and so is the visit."""
+        """End the fetch and its visit."""
         if fetch.interrupted:
             del self[fetch.visit.key]
             return
@@ -133,7 +131,7 @@ class Fetches(dict[bytes, Fetch]):
             listener(fetch)
 
     def finish_handled(self) -> None:
-        """Finish the fetches with which Scrapy is done: callback run, items through the pipelines."""
+        """Finish the fetches that Scrapy is done with: callback run, items through the pipelines."""
         if self:
             working = in_progress(self._crawler)
             for fetch in [fetch for fetch in self.values() if fetch.request not in working]:

@@ -29,8 +29,9 @@ UNUSED_PARTS = frozenset(
      "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.looks", "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")
-USED_PLUGINS = {"dashboard"}
-"""Of which more is imported than the declaration, and the spiders: it keeps the history."""
+USED_PLUGINS = {"checking", "dashboard"}
+"""Of which more is imported than the declaration, and the spiders: one reads links again if a repair has left that to
+the crawl, the other keeps the history."""
 _TELL = """
 import atexit, json, re, sys
 from pathlib import Path
