@@ -99,8 +99,8 @@ class TestWhole:
         assert checked.stdout.endswith(" is sound\n")
         broken = place.parent / "broken"
         shutil.copytree(place, broken, ignore=shutil.ignore_patterns("socket"))
-        lost = len((Path(f"{place}-worker-2.jsonl")).read_text().splitlines())
-        shutil.rmtree(broken / "worker-2")
+        lost, worker = max((pages_of(place, number), number) for number in (1, 2))
+        shutil.rmtree(broken / f"worker-{worker}")
         assert command("check-crawl", str(broken)).returncode == 1
         mended = command("check-crawl", "--repair", str(broken))
         assert f"{lost} pages are stored nowhere any more, and will be fetched again" in mended.stdout
@@ -132,7 +132,12 @@ class TestWhole:
             name: any(function == "read_page" for _, _, function in Stats(f"{place}{name}.prof").stats)  # type: ignore[attr-defined]
             for name in ("", "-worker-1", "-worker-2")
         }
-        assert ran == {"": False, "-worker-1": True, "-worker-2": True}
+        assert ran == {"": False, "-worker-1": pages_of(place, 1) > 0, "-worker-2": pages_of(place, 2) > 0}
+
+
+def pages_of(place: Path, number: int) -> int:
+    """How many pages the worker has fetched: on a busy machine all may be one's."""
+    return len(Path(f"{place}-worker-{number}.jsonl").read_text().splitlines())
 
 
 def pid_of_worker(place: Path, number: int) -> int:
