@@ -85,6 +85,22 @@ def test_the_plug_in_of_the_page(site_packages: Path, web: LocalWeb, tmp_path: P
     assert "Slow:" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"SLOW_PAGES_SECONDS": "soon"}, "SLOW_PAGES_SECONDS is 'soon', and has to be a number from 0 on"),
+        ({"SITECRAWL_FACTER": 1}, "There is no setting SITECRAWL_FACTER: is SITECRAWL_DELAY_FACTOR meant?"),
+    ],
+)
+def test_a_setting_of_no_use(site_packages: Path, setting: dict[str, object], said: str) -> None:
+    """A plug-in's is checked as ours are, and does not change what is said of ours."""
+    done = scrapy(
+        "crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=setting,
+        env=environment(PYTHONPATH=str(site_packages)),
+    )  # fmt: skip
+    assert done.stderr == f"sitecrawl: {said}\n"
+
+
 def test_a_command_of_a_plug_in_that_is_gone(tmp_path: Path) -> None:
     """Its entry point is still there: it says so, and no other command minds."""
     about = tmp_path / "gone-1.0.dist-info"
