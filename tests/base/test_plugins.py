@@ -71,12 +71,13 @@ def web() -> Iterator[LocalWeb]:
 
 
 def test_the_plug_in_of_the_page(site_packages: Path, web: LocalWeb, tmp_path: Path) -> None:
-    """It crawls where its setting is set, and its command is one of scrapy's; off it does nothing."""
+    """It crawls and has its say where its setting is set, and its command is one of scrapy's; off it does nothing."""
     env, job = environment(PYTHONPATH=str(site_packages)), tmp_path / "job"
     words = ("crawl", "generic", "-a", f"seeds={web.root}")
     wanted = {"SITECRAWL_DELAY_FACTOR": 0, "SLOW_PAGES_SECONDS": 1e-9}
     done = scrapy(*words, settings={**wanted, "JOBDIR": job}, env=env)
     assert f"Slow: {web.root}/a" in done.stderr
+    assert re.search(r"^  slow +\d pages$", done.stderr, re.MULTILINE), done.stderr
     listed = scrapy("slow", "-d", str(job), env=env)
     assert listed.stdout.splitlines()[0].split()[1] == f"{web.root}/a", listed.stderr
     off = {**wanted, "JOBDIR": tmp_path / "other", "SITECRAWL_PLUGINS_OFF": "slow_pages"}
