@@ -88,7 +88,7 @@ def test_what_is_none(
 
 
 def test_a_crawl_that_goes_on(tmp_path: Path) -> None:
-    """The frontier that is kept knows what is done, and what waits."""
+    """The frontier that is kept knows what is done, and what waits; `scrapy why` does not, and says so."""
     written(tmp_path)
     settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_FRONTIER": "kept.Kept", "SITECRAWL_DELAY_FACTOR": 0}
     with LocalWeb(WEB) as web:
@@ -102,3 +102,5 @@ def test_a_crawl_that_goes_on(tmp_path: Path) -> None:
         asked = web.paths()
     assert re.search(r"it goes on, with [1-4] URLs fetched so far", done.stderr), done.stderr
     assert sorted(asked) == sorted({*WEB} - {"/robots.txt", "/private"} | {"/gone"})
+    said = scrapy("why", f"{web.root}/a", "-d", str(tmp_path / "job")).stdout
+    assert said.startswith("Not known here: the crawl's frontier is kept.Kept, which has its own records\n"), said
