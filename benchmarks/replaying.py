@@ -26,6 +26,8 @@ COMMIT_EVERY = 500
 class Unheard:
     """A listener for replays, in which nothing happens by itself that anybody wants to hear of."""
 
+    directory = Path()
+
     def given_up(self, key: bytes) -> None: ...
 
     def linked_to(self, key: bytes) -> None: ...

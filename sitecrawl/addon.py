@@ -185,17 +185,19 @@ def _tell(settings: Settings) -> None:
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """Raises `OptionError` for a setting of ours that does not exist, or one whose value is of no use."""
+    """Raises `OptionError` for a setting of ours that does not exist, or one, also a plug-in's, whose value is of no
+    use.
+    """
     check_scrapys(settings)
     for name in settings:
-        if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
-            continue
-        if name in RETIRED:
+        if name in SETTINGS:
+            SETTINGS[name].check(settings)
+        elif name in RETIRED:
             raise OptionError(f"There is no setting {name} any more: {RETIRED[name]}. Leave it out")
-        if name not in SETTINGS:
-            hint = meant(name, SETTINGS) or "; docs/settings.md names all"
+        elif isinstance(name, str) and name.startswith("SITECRAWL_"):
+            ours = [known for known in SETTINGS if known.startswith("SITECRAWL_")]
+            hint = meant(name, ours) or "; docs/settings.md names all"
             raise OptionError(f"There is no setting {name}{hint}")
-        SETTINGS[name].check(settings)
     kind_named(str(declared.SEEN_BLOOM.read(settings)))
     sheets(settings)
     workers(settings)

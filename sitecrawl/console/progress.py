@@ -262,6 +262,12 @@ class Progress:
         if found is not None:
             yield f"round {found.number}"[:9], str(found)
 
+    def _of_plugins(self) -> Iterator[tuple[str, str]]:
+        """What is in the statistics for the summary (docs/plugins.md)."""
+        for name, text in self._stats.get_stats().items():
+            if name.startswith("summary/"):
+                yield name.removeprefix("summary/"), str(text)
+
     def _full_hosts(self) -> list[str]:
         has_ours = self._runtime is not None and not self._runtime.is_replaced
         return full_hosts(self._runtime.local) if self._runtime is not None and has_ours else []
@@ -276,7 +282,7 @@ class Progress:
             traffic=traffic,
             hosts=self._errors.hosts,
             facts=[*self._full_hosts(), *self._facts.facts()],
-            report=[*self._round(), *getattr(self._crawler.spider, "report", tuple)()],
+            report=[*self._round(), *self._of_plugins(), *getattr(self._crawler.spider, "report", tuple)()],
         )
         if self._runtime is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)

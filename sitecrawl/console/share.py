@@ -118,7 +118,7 @@ def _distinct(found: Iterable[Any]) -> list[Any]:
 
 
 def _report(by_worker: Mapping[str, Share]) -> Iterator[tuple[str, str]]:
-    """What spiders say themselves nobody can add up: each says it of its own pages."""
+    """What spiders and plug-ins say themselves nobody can add up: each says it of its own pages."""
     first, *others = by_worker.values()
     is_same = all(one.report == first.report for one in others)
     for worker, share in [("", first)] if is_same else by_worker.items():

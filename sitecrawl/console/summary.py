@@ -87,7 +87,7 @@ class Summary:
     remote: str = ""
     """What a store elsewhere has of it; empty where there is none."""
     report: Sequence[tuple[str, str]] = ()
-    """What the spider itself has to say, each with a label of up to 9 characters."""
+    """What the spider itself and plug-ins have to say, each with a label of up to 9 characters."""
 
     def lines(self) -> Iterator[str]:
         yield self.first_line()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from scrapy import FormRequest, Request
@@ -41,6 +42,8 @@ class Engine(Protocol):
     on_moved: list[Callable[[], None]]
 
     @property
+    def path(self) -> Path: ...
+    @property
     def schemes(self) -> Schemes: ...
 
     def widen(self, seed: Url, *, named: bool) -> None: ...
@@ -57,6 +60,10 @@ class FrontierListener:
 
     def __init__(self, runtime: Engine) -> None:
         self._runtime = runtime
+
+    @property
+    def directory(self) -> Path:
+        return self._runtime.path
 
     def given_up(self, key: bytes) -> None:
         for listener in self._runtime.on_given_up:

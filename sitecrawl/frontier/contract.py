@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag as EnumFlag
 from enum import auto
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from sitecrawl.crawldir.database import Batch
@@ -151,6 +152,10 @@ class Contents(Protocol):
 
 class Listener(Protocol):
     """What a frontier tells the crawl by itself."""
+
+    @property
+    def directory(self) -> Path:
+        """The crawl's, for a frontier that has files of its own."""
 
     def given_up(self, key: bytes) -> None:
         """A URL has failed without having been handed out: its host has never answered."""

@@ -71,18 +71,35 @@ def web() -> Iterator[LocalWeb]:
 
 
 def test_the_plug_in_of_the_page(site_packages: Path, web: LocalWeb, tmp_path: Path) -> None:
-    """It crawls where its setting is set, and its command is one of scrapy's; off it does nothing."""
+    """It crawls and has its say where its setting is set, and its command is one of scrapy's; off it does nothing."""
     env, job = environment(PYTHONPATH=str(site_packages)), tmp_path / "job"
     words = ("crawl", "generic", "-a", f"seeds={web.root}")
     wanted = {"SITECRAWL_DELAY_FACTOR": 0, "SLOW_PAGES_SECONDS": 1e-9}
     done = scrapy(*words, settings={**wanted, "JOBDIR": job}, env=env)
     assert f"Slow: {web.root}/a" in done.stderr
+    assert re.search(r"^  slow +\d pages$", done.stderr, re.MULTILINE), done.stderr
     listed = scrapy("slow", "-d", str(job), env=env)
     assert listed.stdout.splitlines()[0].split()[1] == f"{web.root}/a", listed.stderr
     off = {**wanted, "JOBDIR": tmp_path / "other", "SITECRAWL_PLUGINS_OFF": "slow_pages"}
     done = scrapy(*words, settings=off, env=env)
     assert done.returncode == 0, done.stderr
     assert "Slow:" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"SLOW_PAGES_SECONDS": "soon"}, "SLOW_PAGES_SECONDS is 'soon', and has to be a number from 0 on"),
+        ({"SITECRAWL_FACTER": 1}, "There is no setting SITECRAWL_FACTER: is SITECRAWL_DELAY_FACTOR meant?"),
+    ],
+)
+def test_a_setting_of_no_use(site_packages: Path, setting: dict[str, object], said: str) -> None:
+    """A plug-in's is checked as ours are, and does not change what is said of ours."""
+    done = scrapy(
+        "crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=setting,
+        env=environment(PYTHONPATH=str(site_packages)),
+    )  # fmt: skip
+    assert done.stderr == f"sitecrawl: {said}\n"
 
 
 def test_a_command_of_a_plug_in_that_is_gone(tmp_path: Path) -> None:

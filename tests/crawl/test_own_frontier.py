@@ -12,7 +12,6 @@ from localweb import Answer, LocalWeb, linked
 from sitecrawl.pagestore import PageReader
 
 PAGE = (PROJECT / "docs" / "design" / "frontier.md").read_text("utf-8")
-CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 WEB: dict[str, Answer | str] = {
     "/": linked("/a", "/b", "/gone", "/moved", "/private"),
     "/a": linked("/", "/b", "/a/1"),
@@ -23,6 +22,15 @@ WEB: dict[str, Answer | str] = {
     "/robots.txt": "User-agent: *\nDisallow: /private\n",
 }
 PAGES = ["/", "/a", "/a/1", "/b", "/b/2"]
+
+
+def written(folder: Path) -> None:
+    """The modules of the page."""
+    modules = re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert [name for name, _code in modules] == ["nearest.py", "kept.py"]
+    for name, code in modules:
+        assert len(code.splitlines()) < 100
+        (folder / name).write_text(code)
 
 
 def crawl(frontier: str, folder: Path, *words: str, **settings: object) -> tuple[int, str, list[str]]:
@@ -44,9 +52,7 @@ def crawl(frontier: str, folder: Path, *words: str, **settings: object) -> tuple
 @pytest.mark.parametrize("name", ["nearest.Nearest", "memory_frontier.MemoryFrontier"])
 def test_a_crawl_with_another_frontier(name: str, tmp_path: Path) -> None:
     """It fetches all there is, each page once, and says so."""
-    (code,) = CODE
-    assert len(code.splitlines()) < 100
-    (tmp_path / "nearest.py").write_text(code)
+    written(tmp_path)
     exit_code, said, stored = crawl(name, tmp_path, SITECRAWL_DELAY_FACTOR=0)
     assert (exit_code, stored) == (0, PAGES), said
     assert "The crawl finished: nothing is left to fetch" in said
@@ -79,3 +85,22 @@ def test_what_is_none(
     assert stored == []
     assert fault in said
     assert "Traceback" not in said
+
+
+def test_a_crawl_that_goes_on(tmp_path: Path) -> None:
+    """The frontier that is kept knows what is done, and what waits; `scrapy why` does not, and says so."""
+    written(tmp_path)
+    settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_FRONTIER": "kept.Kept", "SITECRAWL_DELAY_FACTOR": 0}
+    with LocalWeb(WEB) as web:
+        for first in (True, False):
+            done = scrapy(
+                *("crawl", "generic", "-a", f"seeds={web.root}/"),
+                settings=settings | ({"CLOSESPIDER_PAGECOUNT": 3} if first else {}),
+                env={"PYTHONPATH": f"{tmp_path}:{PROJECT}"},
+            )
+            assert done.returncode == 0, done.stderr
+        asked = web.paths()
+    assert re.search(r"it goes on, with [1-4] URLs fetched so far", done.stderr), done.stderr
+    assert sorted(asked) == sorted({*WEB} - {"/robots.txt", "/private"} | {"/gone"})
+    said = scrapy("why", f"{web.root}/a", "-d", str(tmp_path / "job")).stdout
+    assert said.startswith("Not known here: the crawl's frontier is kept.Kept, which has its own records\n"), said

@@ -57,6 +57,8 @@ def name_of(visit: Visit) -> str:
 class Heard:
     """A listener that remembers what it is told."""
 
+    directory = Path()
+
     def __init__(self) -> None:
         self.given: list[bytes] = []
         self.linked: list[bytes] = []

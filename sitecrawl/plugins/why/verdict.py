@@ -185,6 +185,10 @@ def _ended(case: Case) -> Iterator[Verdict]:
 
 def _unknown(case: Case) -> Iterator[Verdict]:
     terms = case.source.terms
+    if terms is not None and (own := terms.others.get("SITECRAWL_FRONTIER")):
+        text = f"Not known here: the crawl's frontier is {own}, which has its own records"
+        yield Verdict("unknown", text, "ask that frontier; scrapy page URL says whether the page is stored")
+        return
     if (got := case.of_a_browser) is not None:
         page = case.source.shown_with(got)
         shown = f" to show {page.url}" if page is not None else ""
