@@ -201,8 +201,8 @@ class Frontier(Protocol):
         """
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        """Queue a URL that has come to its end once more; False if it is not known, waits already, or `can` has no
-        `AGAIN`.
+        """Queue a URL that has come to its end once more, with no attempt counted; False if it is not known, waits
+        already, or `can` has no `AGAIN`.
         """
 
     # Work

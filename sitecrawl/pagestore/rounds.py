@@ -81,7 +81,8 @@ def rounds_in(directory: Path) -> list[Round]:
     if not found:
         manifest_of(directory)  # a crawl without a round, and no other folder
         raise StorageError(
-            f"{directory} has had no further round: begin one with -a again=1, or name a time with --since"
+            f"{directory} has had no further round: begin one with `scrapy update {directory}`, or name a time with "
+            "--since"
         )
     return found
 

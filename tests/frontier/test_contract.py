@@ -337,13 +337,20 @@ def test_again(run: Run) -> None:
         assert not crawl.frontier.again(found("p").key)
         assert await crawl.drain() == ["p"]
         can = Capability.AGAIN in crawl.frontier.can
-        assert crawl.frontier.again(found("p").key, request=b"If-None-Match") == can
+        assert crawl.frontier.again(found("p").key) == can
         assert not crawl.frontier.again(found("p").key)
         assert not crawl.frontier.again(found("other").key)
         visit = await crawl.next()
         assert (visit is not None) == can
         if visit is not None:
-            assert visit.request == b"If-None-Match"
+            crawl.frontier.downloaded(visit, 0.0)
+            crawl.frontier.retry(visit, priority=0, request=None)
+            (visit,) = await crawl.take("p")
+            assert visit.attempts == 1
+            crawl.finish(visit)
+            crawl.frontier.again(visit.key, request=b"If-None-Match")
+            (visit,) = await crawl.take("p")
+            assert (visit.request, visit.attempts) == (b"If-None-Match", 0), "what failed before is another matter"
             crawl.finish(visit)
         assert await crawl.next() is None
 

@@ -293,7 +293,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.frontier.again(key, priority=priority, request=request) == (u.state != UrlState.QUEUED)
         if u.state != UrlState.QUEUED:
             self.model.ended[u.state] -= 1
-            u.state, u.attempts, u.serial = UrlState.QUEUED, u.attempts + 1, self.next_serial()
+            u.state, u.attempts, u.serial = UrlState.QUEUED, 0, self.next_serial()
             u.priority, u.request, u.flags = priority, request, u.flags & ~Flag.VOLATILE
 
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0]))

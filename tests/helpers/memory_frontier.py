@@ -91,6 +91,7 @@ class MemoryFrontier(BaseFrontier, Nothing):
         if key not in self.records or self.records[key].state == UrlState.QUEUED:
             return False
         self.records[key].flags &= ~Flag.REQUISITE
+        self.records[key].attempts = 0
         self._enter(key, priority, request)
         return True
 

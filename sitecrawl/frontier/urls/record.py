@@ -74,7 +74,7 @@ class UrlRecord:
     status: int = 0
     """The last response's status, 0 to `MAX_STATUS`; 0 before any."""
     attempts: int = 0
-    """0 to `MAX_ATTEMPTS`."""
+    """Put back since it was queued, or queued again after its end: 0 to `MAX_ATTEMPTS`."""
     fetched: float = 0.0
     """Unix time of the last attempt's end, in whole seconds: what is less is noise, and takes room; 0 before any."""
     host: bytes = b""

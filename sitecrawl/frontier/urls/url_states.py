@@ -406,7 +406,7 @@ class UrlStates:
         host.fetched -= record.state == UrlState.FETCHED
         record.state = UrlState.QUEUED
         record.flags |= Flag.AGAIN
-        record.try_again()
+        record.attempts = 0
 
     def rewind(self, host: Host) -> None:
         """Let all that waits for `host` come again, though it was taken from its queues."""
