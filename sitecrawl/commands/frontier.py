@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.frontier_rows import HELD, RULES, UNITS, URLS
-from sitecrawl.console.listing import write
+from sitecrawl.console.listing import Layout, write
 from sitecrawl.console.nothing import Counted
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.wishes import wish
@@ -25,6 +26,8 @@ _ORDERS: Final = {
     State.CANDIDATE: ("--reset-rule", "forget what was declared about a rule, and its evidence"),
 }
 """What a person may say of a rule, by the state that it makes of it."""
+
+_T = TypeVar("_T")
 
 
 class Command(ListingCommand):
@@ -62,19 +65,25 @@ class Command(ListingCommand):
             self._retry_given_up(opts)
             return
         with self.crawl(opts) as directory, FrontierReader(directory) as reader:
+            nothing = "nothing is held back" if opts.demoted else "nothing waits"
             if opts.rules:
-                write(islice(reader.rules(opts.host), opts.limit), RULES, sys.stdout, format=opts.format)
+                self._write(reader.rules(opts.host), RULES, opts, opts.format, "no rule is learnt")
             elif opts.urls:
-                urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
-                write(urls, URLS, sys.stdout, format="urls" if opts.format == "table" else opts.format)
+                waiting = reader.waiting(opts.host, demoted=opts.demoted)
+                self._write(waiting, URLS, opts, "urls" if opts.format == "table" else opts.format, nothing)
             elif opts.demoted:
-                held = Counted(islice(reader.held(opts.host), opts.limit))
-                write(held, HELD, sys.stdout, format=opts.format)
-                if not held.number:
-                    print("scrapy: nothing is held back", file=sys.stderr)
+                self._write(reader.held(opts.host), HELD, opts, opts.format, nothing)
             else:
-                units = islice(reader.units(opts.host), opts.limit)
-                write(units, UNITS, sys.stdout, format=opts.format)
+                self._write(reader.units(opts.host), UNITS, opts, opts.format, nothing)
+
+    def _write(
+        self, rows: Iterable[_T], layout: Layout[_T], opts: argparse.Namespace, form: str, nothing: str
+    ) -> None:
+        """Write `rows`; say on stderr that there is `nothing` if there are none."""
+        some = Counted(islice(rows, opts.limit))
+        write(some, layout, sys.stdout, format=form)
+        if not some.number:
+            print(f"scrapy: {nothing}", file=sys.stderr)
 
     def _refuse_redis(self, option: str) -> None:
         assert self.settings is not None

@@ -103,5 +103,6 @@ def _show(directory: Path, text: str) -> None:
 def _add(directory: Path, texts: list[str]) -> None:
     leave(directory, seeds_of(texts))
     print(
-        f"Added. A crawl that gathers takes them up at once, another when it is resumed with -a watch=1: {directory}"
+        f"Added to {directory}. A running crawl that uses sitemaps visits them at once, "
+        "another when it is resumed with -a sitemaps=1 or -a watch=1"
     )

@@ -273,8 +273,8 @@ def _of_plugin(argument: str, settings: BaseSettings) -> Any:
 
 
 def _check_plugins(arguments: SiteArguments, settings: BaseSettings) -> None:
-    for name in ("again", "recrawl", "dry", "llms_txt"):
-        if getattr(arguments, name) not in {None, False} and _of_plugin(name, settings) is None:
+    for name in ("again", "recrawl", "dry", "llms_txt", "render", "screenshots", "ftp"):
+        if getattr(arguments, name) not in {None, False, "0"} and not plugins.of_argument(name, settings):
             raise OptionError(f"{name} is an argument of a plug-in that is not here: docs/plugins.md")
 
 

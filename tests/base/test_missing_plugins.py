@@ -36,7 +36,15 @@ def test_a_job_file(tmp_path: Path) -> None:
     assert "docs/spiders.md" in [*arguments_of("generic", ["order"], without("jobs"))][-1]
 
 
-OF_PLUGINS = {"again": "recrawl", "recrawl": "recrawl", "dry": "dry_run", "llms_txt": "llms_txt"}
+OF_PLUGINS = {
+    "again": "recrawl",
+    "recrawl": "recrawl",
+    "dry": "dry_run",
+    "llms_txt": "llms_txt",
+    "render": "rendering",
+    "screenshots": "rendering",
+    "ftp": "ftp",
+}
 
 
 @pytest.mark.parametrize(("argument", "name"), OF_PLUGINS.items())

@@ -71,6 +71,20 @@ def frontier(directory: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_nothing_to_list(tmp_path):
+    """A crawl that has fetched everything has no line, and says so on stderr."""
+    with LocalWeb({"/": linked(title="alone")}.get) as alone:
+        crawl(alone.root, tmp_path / "job")
+    for words, nothing in (
+        ([], "nothing waits"),
+        (["--urls"], "nothing waits"),
+        (["--rules"], "no rule is learnt"),
+        (["--demoted"], "nothing is held back"),
+    ):
+        done = command("frontier", "-d", str(tmp_path / "job"), *words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"scrapy: {nothing}\n")
+
+
 def crawling(seed: str, directory: Path) -> AbstractContextManager[Fork]:
     """A crawl at work, slow enough to be looked at."""
     return at_work("crawl", "generic", "-a", f"seeds={seed}", settings={"JOBDIR": directory, "DOWNLOAD_DELAY": 0.2})

@@ -52,6 +52,13 @@ def sitemaps(job: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_an_added_one_is_visited_when(tmp_path: Path, web: LocalWeb) -> None:
+    """The command names both arguments with which a resumed crawl takes up what was added."""
+    gather(web, tmp_path / "job")
+    said = sitemaps(tmp_path / "job", "add", f"{web.root}/more.xml")
+    assert said.endswith("another when it is resumed with -a sitemaps=1 or -a watch=1\n")
+
+
 def test_list(job: Path, web: LocalWeb) -> None:
     """The table has a sitemap a line, with what it listed and when it is visited next."""
     header, line = sitemaps(job).splitlines()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sitecrawl.base.plugins import Plugin
 
@@ -26,4 +26,5 @@ class FtpLater:
         return FtpDownloadHandler.from_crawler(crawler)
 
 
-PLUGIN = Plugin(handlers={"ftp": "sitecrawl.plugins.ftp.FtpLater"})
+HANDLER: Final = "sitecrawl.plugins.ftp.FtpLater"
+PLUGIN = Plugin(handlers={"ftp": HANDLER}, arguments={"ftp": HANDLER})

@@ -17,8 +17,10 @@ SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
     "Keep a picture of each rendered page, 10 to 100 kB.")
 # fmt: on
 
+MIDDLEWARE: Final = "sitecrawl.plugins.rendering.middleware.RenderingMiddleware"
 PLUGIN = Plugin(
     settings=(RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS),
     wanted_by=(RENDER, SCREENSHOTS),
-    components={"DOWNLOADER_MIDDLEWARES": {"sitecrawl.plugins.rendering.middleware.RenderingMiddleware": 570}},
+    components={"DOWNLOADER_MIDDLEWARES": {MIDDLEWARE: 570}},
+    arguments={"render": MIDDLEWARE, "screenshots": MIDDLEWARE},
 )

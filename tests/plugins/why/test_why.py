@@ -238,3 +238,9 @@ def test_what_waits(tmp_path: Path) -> None:
             answer = why(directory, url)
             assert (answer["verdict"], text in answer["answer"]) == (verdict, True), answer["answer"]
         assert "at the last checkpoint it rested until" in why(directory, f"{web.root}/later/1")["evidence"]["host"]
+
+
+def test_a_number_of_pages_below_zero(tmp_path: Path) -> None:
+    """It is refused, as by `scrapy report`."""
+    done = command("why", "-d", str(tmp_path), "--search-pages", "-1", "example.com")
+    assert (done.returncode, "--search-pages: -1 is no number of pages" in done.stderr) == (2, True)

@@ -47,6 +47,8 @@ class Command(ReadingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("exactly one URL is needed")
+        if opts.search_pages < 0:
+            raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
         with exit_code_on_error(self), source_of(self, opts, opts.search_pages) as source:
             answer = why(source, args[0])
             if opts.json:
