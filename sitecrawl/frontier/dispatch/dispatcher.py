@@ -169,12 +169,8 @@ class Dispatcher:
 
     @property
     def waiting(self) -> int:
-        """URLs that are queued and not in flight. The next three are parts of them, with those in flight."""
+        """URLs that are queued and not in flight. The next two are parts of them, with those in flight."""
         return self._counts.queued - len(self._in_flight)
-
-    @property
-    def held(self) -> int:
-        return self._judge.held(self.silent_hosts)
 
     @property
     def joined(self) -> int:

@@ -19,7 +19,6 @@ GONE: Final = frozenset({404, 410})
 """Statuses by which a host says that there is nothing at a URL."""
 
 _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQBd")
-_HISTORY = struct.Struct(">d")
 
 
 class UrlState(IntEnum):
@@ -115,12 +114,3 @@ class UrlRecord:
 
 
 _FIELDS: Final = attrgetter(*(field.name for field in fields(UrlRecord) if field.name != "url"))
-
-
-def history_of(data: bytes) -> float:
-    """The history in a packed record, the rest of which is of no interest. Raises `CorruptFile`."""
-    try:
-        history: float = _HISTORY.unpack_from(data, _HEAD.size - _HISTORY.size)[0]
-    except struct.error as error:
-        raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error
-    return history
