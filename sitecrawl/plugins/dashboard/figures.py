@@ -149,7 +149,6 @@ class Sampler:
 
     def take(self) -> Figures:
         now = time.monotonic()
-        frontier = self._runtime.frontier
         stats = self._runtime.stats.get_stats()
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
@@ -158,7 +157,6 @@ class Sampler:
         return Figures(
             at=time.time(),
             seconds=now - self._started,
-            in_flight=frontier.figures.in_flight,
             rate=self._pages.update(now, counts["fetched"]),
             byte_rate=self._bytes.update(now, traffic.received),
             received=traffic.received,
@@ -189,7 +187,8 @@ class Sampler:
 
     def _of_worker(self, frontier: SharedFrontier) -> dict[str, Any]:
         """What this worker has now; and what it has fetched itself, for partitions come with what others have."""
-        return {**_of_frontier(frontier.frontier), "fetched": self._meter.fetched}
+        own = {"in_flight": len(frontier.in_flight), "fetched": self._meter.fetched}
+        return {**_of_frontier(frontier.frontier), **own}
 
     def _size_on_disk(self, now: float) -> int:
         """Looked at every now and then: it takes a look at each file."""
@@ -213,6 +212,7 @@ def _under(stats: Mapping[str, Any], prefix: str) -> list[tuple[str, int]]:
 def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
     counts, ledger = frontier.counts, frontier.link_credit.ledger
     return {
+        "in_flight": len(frontier.in_flight),
         "fetched": counts.fetched,
         "failed": counts.failed,
         "excluded": counts.excluded,
