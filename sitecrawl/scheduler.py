@@ -26,7 +26,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import only_looks
-from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
+from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
 from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.outcomes import out_of_scope
@@ -130,7 +130,7 @@ class Scheduler(BaseScheduler):
             self._checkpoints.run()  # now, and not when the crawl has a finish reason: what cannot be stored is one
         if self._checkpoints.failed:  # before its end has begun
             raise CloseSpider(self._checkpoints.failure)
-        if self._frontier.is_finished() and (reason := finish_reason(left_of(self._runtime))) != FINISHED:
+        if self._frontier.is_finished() and (reason := finish_reason(self._frontier.figures)) != FINISHED:
             raise CloseSpider(reason)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -163,7 +163,7 @@ class Scheduler(BaseScheduler):
     def _count_left(self) -> None:
         if self._peers.are_there:
             return  # it is no worker's own
-        for name, urls in left_of(self._runtime).stats():
+        for name, urls in stats_of(self._frontier.figures):
             self._stats.set_value(name, urls)
 
     async def _part(self, reason: str) -> None:

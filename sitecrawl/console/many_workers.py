@@ -30,11 +30,10 @@ from sitecrawl.console.greeting import first_lines, how_to_stop
 from sitecrawl.console.progress import how_to_resume, say_summary
 from sitecrawl.console.share import Share, summary_of
 from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
-from sitecrawl.console.summary import CrawlTotals
 from sitecrawl.console.team import Team
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK, Left
+from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK
 from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.workers import stores_of
@@ -172,19 +171,11 @@ class ManyWorkers:
             return False, False
         with self._crawl(url) as crawl:
             totals = crawl.figures() if crawl is not None else Figures()
-        left = Left(totals.queued, totals.held, totals.joined, totals.silent, totals.silent_hosts, totals.failed)
         finished = all(share.reason in BY_ITSELF for share in shares.values())
         told = replace(
-            summary_of(shares, left, totals.fetched),
-            totals=CrawlTotals(
-                fetched=totals.fetched,
-                failed=totals.failed,
-                waiting=totals.queued,
-                resumed=resumed,
-                held=left.held.urls.total(),
-                joined=left.joined,
-                silent=left.silent,
-            ),
+            summary_of(shares, totals),
+            totals=totals,
+            resumed=resumed,
             directory=self.directory,
             has_pages=bool(stores_of(self.directory)),
             has_commands=commands_are_here(),

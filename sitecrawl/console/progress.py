@@ -33,7 +33,7 @@ from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, wants_line
-from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
+from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, ending, ending_of
@@ -313,15 +313,8 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
         told,
         rests=in_words(rests, time.time()),
         resting=len(rests),
-        totals=CrawlTotals(
-            fetched=counts.fetched,
-            failed=counts.failed,
-            waiting=counts.queued,
-            resumed=runtime.directory.resumed,
-            held=counts.held_back,
-            joined=counts.joined,
-            silent=counts.silent,
-        ),
+        totals=counts,
+        resumed=runtime.directory.resumed,
         directory=runtime.path,
         remote=str(runtime.stats.get_value("remote/place", "")),
         has_pages=(runtime.path / INDEX_FILE).is_file(),

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
 from sitecrawl.console.summary import Summary
-from sitecrawl.crawl.ending import BY_ITSELF, Left, ending, finish_reason
+from sitecrawl.crawl.ending import BY_ITSELF, ending, finish_reason
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.frontier.contract import Figures
 from sitecrawl.seen.figures import SeenFigures
 
 _WORST: Final = ("storage_error",)
@@ -85,17 +86,16 @@ def traffic_of(shares: Iterable[Share]) -> Traffic:
     return Traffic.read({**total, **flags})
 
 
-def summary_of(by_worker: Mapping[str, Share], left: Left, fetched: int) -> Summary:
-    """Of the run of all of them; `left` and `fetched` are of the whole crawl. At least one share."""
+def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
+    """Of the run of all of them; `left` is of the whole crawl. At least one share."""
     shares = [*by_worker.values()]
     reason, one = reason_of(shares), shares[0]
-    full = 0 < one.max_pages <= fetched
-    left = replace(left, full=full, max_depth=one.max_depth)
+    left = replace(left, is_full=0 < one.max_pages <= left.fetched)
     if reason in BY_ITSELF:
         reason = finish_reason(left)
     pages, others = sum(share.pages for share in shares), sum(share.others for share in shares)
     return Summary(
-        ending=ending(reason, left),
+        ending=ending(reason, left, one.max_depth),
         reason=reason,
         seconds=max(share.seconds for share in shares),
         traffic=traffic_of(shares),
@@ -104,7 +104,7 @@ def summary_of(by_worker: Mapping[str, Share], left: Left, fetched: int) -> Summ
         causes=_causes(share.causes for share in shares),
         certificates=_causes(share.certificates for share in shares),
         refusals=_refusals(shares),
-        has_pages_fetched=bool(pages) or fetched > others,
+        has_pages_fetched=bool(pages) or left.fetched > others,
         resting=sum(share.resting for share in shares),
         rests=next((share.rests for share in shares if share.rests), ""),
         remote="; ".join(_distinct(share.remote for share in shares if share.remote)),

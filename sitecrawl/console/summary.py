@@ -19,29 +19,12 @@ from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.seen.figures import SeenFigures
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlTotals:
-    """The whole crawl, over all of its runs, in URLs."""
-
-    fetched: int
-    failed: int
-    """Given up: no answer of theirs was of use."""
-    waiting: int
-    resumed: bool
-    """Whether there were runs before this one."""
-    held: int = 0
-    """Of those waiting, how many are held back as traps."""
-    joined: int = 0
-    """Of those waiting, how many are other forms of pages."""
-    silent: int = 0
-    """Of those waiting, how many are on hosts that ceased to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +38,10 @@ class Summary:
     """Why it ended: Scrapy's finish reason."""
     hosts: Counter[str] = field(default_factory=Counter)
     """Errors by host."""
-    totals: CrawlTotals | None = None
-    """None where the frontier is not ours."""
+    totals: Figures | None = None
+    """Of the crawl, over all of its runs; None where the frontier is not ours."""
+    resumed: bool = False
+    """Whether there were runs before this one."""
     directory: Path | None = None
     has_pages: bool = False
     """Whether there is a page store to read."""
@@ -180,11 +165,11 @@ class Summary:
         if self.totals is None:
             return
         yield "given up", self.totals.failed, "URLs without a usable answer"
-        yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
+        yield "waiting", self.totals.queued, "URLs that are known and not fetched"
         if self.resting:
             yield "  resting", self.resting, f"hosts: {self.rests}"
-        if self.totals.held:
-            yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
+        if self.totals.held_back:
+            yield "  held back", self.totals.held_back, "of these, in what looks like traps, or was blocked"
         if self.totals.joined:
             yield (
                 "  other forms",
@@ -193,7 +178,7 @@ class Summary:
             )
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
-        if self.totals.resumed:
+        if self.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
     def _seen(self) -> Iterator[tuple[str, int | None, str]]:
@@ -229,7 +214,7 @@ class Summary:
             yield f"            scrapy page URL -d {place}"
             if self.traffic.quarantined:
                 yield f"            scrapy pages --kind quarantined -d {place}"
-        if self.totals is not None and self.totals.held:
+        if self.totals is not None and self.totals.held_back:
             yield f"  traps     scrapy frontier --demoted -d {place}"
             all_of_it = f"{self.resume or 'resume with'} -s SITECRAWL_HOLD_TRAPS=False"
             yield f"            {printable(all_of_it, 100_000)} fetches them as well"

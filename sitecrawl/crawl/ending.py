@@ -8,12 +8,11 @@ fetched any more. Pages fetched in another form are not unread. A crawl is also 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.contract import HeldBack
+from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.left import sets
 
@@ -44,93 +43,62 @@ _ENDINGS: Final = {
     **REASONS,
 }
 _LIST: Final = "scrapy frontier --demoted"
+NOTHING_LEFT: Final = Figures()
+"""Also of a crawl whose frontier is not ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Numbers of URLs that a crawl has not fetched."""
-
-    waiting: int = 0
-    """URLs that wait or are in flight."""
-    held: HeldBack = field(default_factory=HeldBack)
-    joined: int = 0
-    """Waiting URLs that are other forms of pages."""
-    silent: int = 0
-    """Waiting URLs of hosts that ceased to answer."""
-    silent_hosts: int = 0
-    failed: int = 0
-    """URLs given up without a usable answer."""
-    full: bool = False
-    """Whether no more URLs are wanted."""
-    max_depth: int = 0
-    """Links farther than this from a seed were not followed; 0 for no limit."""
-
-    @property
-    def unread(self) -> int:
-        """Waiting URLs that are no other forms of pages."""
-        return self.waiting - self.joined
-
-    def stats(self) -> Iterator[tuple[str, int]]:
-        """Nonzero statistics."""
-        held = self.held.urls.total()
-        counts = {"waiting": self.waiting, "held": held, "joined": self.joined, "silent": self.silent}
-        return ((f"frontier/{name}", urls) for name, urls in counts.items() if urls)
+def stats_of(figures: Figures) -> Iterator[tuple[str, int]]:
+    """Nonzero statistics of what is left."""
+    counts = {
+        "waiting": figures.queued,
+        "held": figures.held_back,
+        "joined": figures.joined,
+        "silent": figures.silent,
+    }
+    return ((f"frontier/{name}", urls) for name, urls in counts.items() if urls)
 
 
-def left_of(runtime: Runtime) -> Left:
-    """Count what is left now, from memory alone."""
-    figures = runtime.frontier.figures
-    return Left(
-        waiting=figures.queued,
-        held=figures.held,
-        joined=figures.joined,
-        silent=figures.silent,
-        silent_hosts=figures.silent_hosts,
-        failed=figures.failed,
-        full=figures.is_full,
-        max_depth=runtime.terms.crawl.max_depth,
-    )
-
-
-def finish_reason(left: Left) -> str:
+def finish_reason(figures: Figures) -> str:
     """Scrapy's finish reason for a crawl that has nothing to do any more."""
-    held = left.held.urls.total()
-    if (left.full and left.unread) or 0 < held == left.held.urls[Reason.FULL]:
+    held = figures.held_back
+    if (figures.is_full and figures.unread) or 0 < held == figures.held.urls[Reason.FULL]:
         return MAX_PAGES
     if held:
         return HELD_BACK
-    return HOSTS_SILENT if left.silent else FINISHED
+    return HOSTS_SILENT if figures.silent else FINISHED
 
 
 def ending_of(runtime: Runtime, reason: str) -> str:
     """`ending` for the crawl of `runtime` and Scrapy's finish `reason`."""
-    return ending(reason, left_of(runtime))
+    return ending(reason, runtime.frontier.figures, runtime.terms.crawl.max_depth)
 
 
-def ending(reason: str, left: Left | None = None) -> str:
-    """Scrapy's finish reason as the rest of "The crawl ...". `left` is None where the frontier is not ours."""
+def ending(reason: str, left: Figures = NOTHING_LEFT, max_depth: int = 0) -> str:
+    """Scrapy's finish reason as the rest of "The crawl ...". Links farther than `max_depth` from a seed were not
+    followed; 0 for no limit.
+    """
     if reason in BY_ITSELF:
-        return _by_itself(left or Left())
+        return _by_itself(left, max_depth)
     if reason.startswith("closespider_"):
         return f"stopped: {reason.upper()} is reached"
     return _ENDINGS.get(reason, f"stopped: {reason}")
 
 
-def _by_itself(left: Left) -> str:
-    depth = f" up to max_depth={left.max_depth}" if left.max_depth else ""
+def _by_itself(left: Figures, max_depth: int) -> str:
+    depth = f" up to max_depth={max_depth}" if max_depth else ""
     others = f"{_urls(left.joined)} that {_verb(left.joined, 'wait')} are other forms of pages that were fetched"
     note = f" ({others})" if left.joined else ""
-    if left.full and left.unread:
+    if left.is_full and left.unread:
         waits = f"{_urls(left.unread)} {_verb(left.unread, 'wait')}"
         return f"stopped: max_pages is reached, and {waits} (resume with a larger max_pages to fetch them){note}"
     parts = list(_left_out(left))
     if not parts:
         return f"finished: nothing is left to fetch{depth}{note}"
-    number = left.held.urls.total() + left.silent + left.failed
+    number = left.held_back + left.silent + left.failed
     return f"ended with {_urls(number, 'known ')} not fetched{depth}: {', '.join(parts)}{note}"
 
 
-def _left_out(left: Left) -> Iterator[str]:
+def _left_out(left: Figures) -> Iterator[str]:
     yield from _held(left.held)
     if left.silent:
         yield f"{left.silent:,} of {_hosts(left.silent_hosts)} that ceased to answer"

@@ -299,7 +299,7 @@ class Runtime:
         return self.frontier.expand(fetch.visit, links, rest=rest)
 
     def require(self, page: bytes, parts: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        """Give the requisites of the page with the key `page` to the frontier (`Frontier.require`)."""
+        """Give the requisites of the page with the key `page` to the frontier."""
         for part in parts:
             part.key = self.key_of(part.url)
         asked = Asked(Flag.REQUISITE, request)

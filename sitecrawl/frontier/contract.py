@@ -95,6 +95,11 @@ class Figures:
         return max(0, self.queued - self.in_flight)
 
     @property
+    def unread(self) -> int:
+        """Queued, and no other forms of pages."""
+        return self.queued - self.joined
+
+    @property
     def held_back(self) -> int:
         """URLs of `held`."""
         return self.held.urls.total()

@@ -32,11 +32,12 @@ from sitecrawl.console.live_line import AboveLine
 from sitecrawl.console.progress import HostErrors
 from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import wants_line
-from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
+from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.frontier.contract import Figures
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
@@ -258,7 +259,8 @@ class TestSummary:
         told = summary(
             traffic=traffic,
             hosts=Counter({"a.example": 4, "b.example": 1}),
-            totals=CrawlTotals(fetched=111, failed=2, waiting=9, resumed=True),
+            totals=Figures(fetched=111, failed=2, queued=9),
+            resumed=True,
             directory=Path("crawls/generic-1"),
             has_pages=True,
             resume="scrapy crawl generic",

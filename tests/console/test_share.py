@@ -9,11 +9,10 @@ from typing import Any
 
 from sitecrawl.console.share import Share, reason_of, summary_of
 from sitecrawl.console.summary import Summary
-from sitecrawl.crawl.ending import Left
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
-from sitecrawl.frontier.contract import HeldBack
+from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.seen.figures import SeenFigures
 
@@ -43,7 +42,7 @@ def test_sums() -> None:
         "seen": SeenFigures(cache_hits=4, new=1),
         "resting": 1,
     }
-    told = summary_of({"worker-1": share(**about), "worker-2": share(**about)}, Left(), 6)
+    told = summary_of({"worker-1": share(**about), "worker-2": share(**about)}, Figures(fetched=6))
     assert (told.traffic.responses, told.traffic.received, told.seconds) == (6, 1000, 2.0)
     assert told.hosts == {"a:80": 4}
     assert list(told.facts) == ["a is slow"]
@@ -58,8 +57,8 @@ def test_sums() -> None:
 def test_what_spiders_say() -> None:
     """Once, if it is the same; otherwise each says which part it is of."""
     one, other = share(report=[("harvest", "90%")]), share(report=[("harvest", "80%")])
-    assert list(summary_of({"worker-1": one, "worker-2": one}, Left(), 6).report) == [("harvest", "90%")]
-    assert list(summary_of({"worker-1": one, "worker-2": other}, Left(), 6).report) == [
+    assert list(summary_of({"worker-1": one, "worker-2": one}, Figures(fetched=6)).report) == [("harvest", "90%")]
+    assert list(summary_of({"worker-1": one, "worker-2": other}, Figures(fetched=6)).report) == [
         ("harvest", "worker-1: 90%"),
         ("harvest", "worker-2: 80%"),
     ]
@@ -70,21 +69,24 @@ def test_why_it_ended() -> None:
     odd = {"worker-1": share("finished"), "worker-2": share("shutdown"), "worker-3": share("storage_error")}
     assert reason_of([*odd.values()]) == "storage_error"
     both = {"worker-1": share("finished"), "worker-2": share("max_pages")}
-    assert "max_pages is reached, and 4 URLs wait" in summary_of(both, Left(waiting=4), 6).ending
-    assert summary_of(both, Left(), 5).ending == "finished: nothing is left to fetch"
+    assert "max_pages is reached, and 4 URLs wait" in summary_of(both, Figures(fetched=6, queued=4)).ending
+    assert summary_of(both, Figures(fetched=5)).ending == "finished: nothing is left to fetch"
 
 
 def test_a_limit_that_stops_what_holds_something_back() -> None:
     """All workers end for what one process would end for: the limit, though something is held back, too."""
     both = {"worker-1": share("held_back"), "worker-2": share("max_pages")}
-    left = Left(waiting=9, held=HeldBack(Counter({Reason.GROWS: 4}), Counter({Reason.GROWS: 1})))
-    assert [summary_of(both, left, fetched).reason for fetched in (6, 5)] == ["max_pages", "held_back"]
-    assert summary_of({"worker-1": share("shutdown")}, left, 6).reason == "shutdown"
+    held = HeldBack(Counter({Reason.GROWS: 4}), Counter({Reason.GROWS: 1}))
+    assert [summary_of(both, Figures(fetched=fetched, queued=9, held=held)).reason for fetched in (6, 5)] == [
+        "max_pages",
+        "held_back",
+    ]
+    assert summary_of({"worker-1": share("shutdown")}, Figures(fetched=6, queued=9, held=held)).reason == "shutdown"
 
 
 def test_no_page() -> None:
     """It is so if none of the workers has one, whatever each of them knows of the others."""
     nothing = {"worker-1": share(pages=0, others=1), "worker-2": share(pages=0, others=2)}
-    assert not summary_of(nothing, Left(), 3).has_pages_fetched
-    assert summary_of(nothing, Left(), 4).has_pages_fetched, "a worker's that has not come back"
-    assert summary_of({**nothing, "worker-2": share(pages=1)}, Left(), 3).has_pages_fetched
+    assert not summary_of(nothing, Figures(fetched=3)).has_pages_fetched
+    assert summary_of(nothing, Figures(fetched=4)).has_pages_fetched, "a worker's that has not come back"
+    assert summary_of({**nothing, "worker-2": share(pages=1)}, Figures(fetched=3)).has_pages_fetched
