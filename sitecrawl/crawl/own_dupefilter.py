@@ -43,11 +43,16 @@ def own_class(settings: BaseSettings) -> type[BaseDupeFilter] | None:
     return None if path in {*_THE_FRONTIERS, _NONE} else found
 
 
-def _load(named: Any) -> Any:
+def class_named(setting: str, named: Any) -> Any:
+    """What a setting names, by its path or itself. Raises `OptionError` if it cannot be loaded."""
     try:
-        found = load_object(named)
+        return load_object(named)
     except Exception as error:  # whatever goes wrong where a module of the project's is imported
-        raise OptionError(f"DUPEFILTER_CLASS is {named!r}, and cannot be loaded: {error}") from error
+        raise OptionError(f"{setting} is {named!r}, and cannot be loaded: {error}") from error
+
+
+def _load(named: Any) -> Any:
+    found = class_named("DUPEFILTER_CLASS", named)
     if not isinstance(found, type) or not callable(getattr(found, "request_seen", None)):
         raise OptionError(f"DUPEFILTER_CLASS is {named!r}, which is no duplicate filter: it has no request_seen")
     return found

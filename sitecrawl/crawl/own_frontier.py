@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy.crawler import Crawler
-from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.misc import build_from_crawler
 
 from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.own_dupefilter import class_named
 from sitecrawl.frontier.contract import Frontier, Listener
 
 NEEDS_OURS: Final = "{} needs sitecrawl's own frontier: leave out SITECRAWL_FRONTIER"
@@ -22,10 +23,7 @@ def own_frontier(crawler: Crawler, listener: Listener) -> Frontier | None:
     named = declared.FRONTIER.read(crawler.settings)
     if not named:
         return None
-    try:
-        found = load_object(named)
-    except Exception as error:  # whatever goes wrong where a module of the project's is imported
-        raise OptionError(f"SITECRAWL_FRONTIER is {named!r}, and cannot be loaded: {error}") from error
+    found = class_named(declared.FRONTIER.name, named)
     members = {name: member for name, member in vars(Frontier).items() if not name.startswith("_")}
     lacking = [name for name, empty in members.items() if getattr(found, name, empty) is empty]
     if lacking:
