@@ -39,7 +39,7 @@ PARTS: Final = {
 }  # fmt: skip
 """Parts, and the files that are theirs; the first that fits counts."""
 
-_OUTERMOST: Final = "sitecrawl/commands/"
+_OUTERMOST: Final = "sitecrawl/console/commands/"
 """The command that runs all of it."""
 _FRAME: Final = re.compile(r"\(([^()]*?)(?::\d+)?\)$")
 

@@ -26,13 +26,13 @@ from math import log
 from pathlib import Path
 from statistics import fmean, median
 
+from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.record import SitemapRecord
+from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
+from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.crawldir.database import Database
-from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import ParseReport
-from sitecrawl.sitemap.parse import chunks_of, read_sitemap
-from sitecrawl.sitemap.record import SitemapRecord
-from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
-from sitecrawl.sitemap.store import SitemapStore
+from sitecrawl.page.sitemap.entry import ParseReport
+from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 
 HOUR = 3600.0
 SITEMAPS = 60

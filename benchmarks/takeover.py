@@ -47,7 +47,7 @@ from sitecrawl.cluster.steps import Steps  # noqa: E402
 from sitecrawl.crawl.frontiers import FrontierFactory  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.moving import parts_of  # noqa: E402
-from sitecrawl.sheets import Sheets  # noqa: E402
+from sitecrawl.http.sheets import Sheets  # noqa: E402
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
 
 CRAWL = "taken"

@@ -24,8 +24,8 @@ from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
-from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
+from sitecrawl.page.processes.pool import NoParser, Quarantined
 from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)

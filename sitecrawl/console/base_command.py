@@ -1,6 +1,6 @@
 """The bases of our commands, and of those that read a crawl.
 
-They stand outside `sitecrawl.commands`, where every file is a command of its name.
+They stand outside `sitecrawl.console.commands`, where every file is a command of its name.
 """
 
 from __future__ import annotations

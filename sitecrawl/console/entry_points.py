@@ -15,7 +15,7 @@ from scrapy.utils.misc import load_object
 
 from sitecrawl.base.plugins import installed, working
 
-_PACKAGE: Final = "sitecrawl.commands"
+_PACKAGE: Final = "sitecrawl.console.commands"
 _GROUP: Final = "scrapy.commands"
 
 

@@ -22,14 +22,14 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.http.cookies import IN_CRAWL, BadCookies, CookieStore, jar_name, read_cookies
+from sitecrawl.http.sheets import Sheets
+from sitecrawl.http.sheets.sheet import KEPT
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore.record import MASK
-from sitecrawl.sheets import Sheets
-from sitecrawl.sheets.sheet import KEPT
 from sitecrawl.urls.url import parse
 
 if TYPE_CHECKING:
-    from sitecrawl.sheets.login import Login
+    from sitecrawl.http.sheets.login import Login
 
 logger = logging.getLogger(__name__)
 
@@ -210,6 +210,6 @@ def _masked(value: bytes) -> bytes:
 
 
 def _login(given: Mapping[str, Any]) -> Login:
-    from sitecrawl.sheets.login import Login  # noqa: PLC0415 - for those who log in
+    from sitecrawl.http.sheets.login import Login  # noqa: PLC0415 - for those who log in
 
     return Login.read(given)

@@ -26,8 +26,7 @@ from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.page.items import Link
-from sitecrawl.sheets.change import (
+from sitecrawl.http.sheets.change import (
     HAND,
     SETTINGS,
     Change,
@@ -39,6 +38,7 @@ from sitecrawl.sheets.change import (
     last_of,
     pack_changes,
 )
+from sitecrawl.page.items import Link
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier

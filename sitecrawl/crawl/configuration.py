@@ -19,6 +19,7 @@ from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
 from sitecrawl.crawl.content_seen import KEEP
+from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
@@ -26,15 +27,14 @@ from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
+from sitecrawl.http.sheets import Sheets
+from sitecrawl.http.sheets.kept import DIGEST, kept
+from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
+from sitecrawl.page.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.sheets import Sheets
-from sitecrawl.sheets.kept import DIGEST, kept
-from sitecrawl.sheets.live import LiveSheets
-from sitecrawl.sitemap.entry import Limits as SitemapLimits
-from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def sheets(settings: BaseSettings) -> Sheets:
             raise OptionError(f"{name} is no JSON: {getattr(error, 'msg', 'it nests too deeply')}") from None
     if given == ():
         return Sheets()
-    from sitecrawl.sheets.reading import read_sheets  # noqa: PLC0415 - for those who have some
+    from sitecrawl.http.sheets.reading import read_sheets  # noqa: PLC0415 - for those who have some
 
     return read_sheets(given, name)
 

@@ -21,8 +21,8 @@ from sitecrawl.crawl.privates import in_progress
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.isolation.pool import NoParser
 from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.processes.pool import NoParser
 from sitecrawl.pagestore import WarcStore
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.sheets import Sheets
+from sitecrawl.http.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 if TYPE_CHECKING:

@@ -46,11 +46,11 @@ from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.urls.record import Flag
+from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter
-from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Schemes, Url
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sitecrawl.base.errors import InvalidUrl, OptionError, StorageError
 from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.page import charset
-from sitecrawl.sitemap.entry import ParseReport
-from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.page.sitemap.entry import ParseReport
+from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened, top_level_of
 
 if TYPE_CHECKING:

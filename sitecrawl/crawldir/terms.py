@@ -50,7 +50,7 @@ class Terms:
     others: Mapping[str, Any] = field(default_factory=dict)
     """Other terms by users' names: plain values, and `{"digest": ...}` in place of secrets."""
     sheets: tuple[Mapping[str, Any], ...] = ()
-    """Sheets, in the same form: see `sitecrawl.sheets.kept`."""
+    """Sheets, in the same form: see `sitecrawl.http.sheets.kept`."""
     since: tuple[str, ...] = ()
     """Differences from the run before, in words."""
     exceptions: tuple[RobotsLeave, ...] = ()

@@ -27,7 +27,7 @@ from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
-from sitecrawl.crawl.sitemaps import Sitemaps
+from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.page.items import Link, PageItem

@@ -15,8 +15,8 @@ from localweb import Answer, LocalWeb, Page, linked
 from redis_servers import Server
 from waiting import PATIENCE, until
 
+from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.database import Database
-from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 OFTEN = {

@@ -29,7 +29,7 @@ def entries() -> dict[str, str]:
 
 def test_every_command_is_there() -> None:
     """But for those that are Scrapy's in another form, and the one that runs a spider of ours."""
-    files = {path.stem for path in (PROJECT / "sitecrawl" / "commands").glob("*.py")} - {"__init__"}
+    files = {path.stem for path in (PROJECT / "sitecrawl" / "console" / "commands").glob("*.py")} - {"__init__"}
     of_plugins = {name for plugin in found().values() for name in plugin.commands}
     assert {*entries()} == (files | of_plugins) - SCRAPYS
 
@@ -42,7 +42,7 @@ def test_each_becomes_its_command(name: str, place: str) -> None:
     assert isinstance(later, Later)
     assert later.syntax()
     of_plugins = {name: path for plugin in found().values() for name, path in plugin.commands.items()}
-    assert type(later) is load_object(of_plugins.get(name, f"sitecrawl.commands.{name}.Command"))
+    assert type(later) is load_object(of_plugins.get(name, f"sitecrawl.console.commands.{name}.Command"))
 
 
 @pytest.mark.parametrize("name", sorted(SCRAPYS - {"genspider"}))
@@ -50,7 +50,7 @@ def test_scrapys_own(name: str) -> None:
     """They are this project's alone, and become their commands, too; what they ask for is known before."""
     module = import_module(f"{named.__name__}.{name}")
     (kind,) = (found for found in vars(module).values() if getattr(found, "__module__", None) == module.__name__)
-    later, command = kind(), import_module(f"sitecrawl.commands.{name}").Command
+    later, command = kind(), import_module(f"sitecrawl.console.commands.{name}").Command
     assert isinstance(later, Later)
     assert later.requires_project == command.requires_project
     later.syntax()

@@ -12,12 +12,12 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
+from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.page.budget import Budget
+from sitecrawl.page.sitemap.entry import Limits
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.sitemap.entry import Limits
-from sitecrawl.sitemap.schedule import ScheduleOptions
 
 
 def test_a_secret_stands_in_a_file(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from sitecrawl.crawldir.changed_terms import changes
 from sitecrawl.crawldir.terms import Terms
-from sitecrawl.sheets.kept import kept
-from sitecrawl.sheets.sheet import RobotsException, Sheet
+from sitecrawl.http.sheets.kept import kept
+from sitecrawl.http.sheets.sheet import RobotsException, Sheet
 
 
 def of(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.record import UrlState
-from sitecrawl.sheets import Sheet
+from sitecrawl.http.sheets import Sheet
 
 SLOW = PolitenessOptions(delay=1.0, delay_factor=0.0, failure_delay=0.0, per_ip=0)
 

@@ -12,8 +12,8 @@ from waiting import until
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.places import Places, places_of, write_place
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.http.sheets import Sheet, Sheets
 from sitecrawl.page.items import Link
-from sitecrawl.sheets import Sheet, Sheets
 from sitecrawl.urls.place import KINDS
 from sitecrawl.urls.url import parse
 

@@ -17,8 +17,8 @@ from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.frontiers import FrontierFactory
 from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
-from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 

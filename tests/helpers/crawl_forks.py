@@ -41,7 +41,6 @@ IMPORTED = (
     "scrapy.commands",
     "scrapy.downloadermiddlewares",
     "scrapy.spidermiddlewares",
-    "sitecrawl.commands",
     "sitecrawl.console",
     "sitecrawl.plugins.dashboard",
     "sitecrawl.extensions",

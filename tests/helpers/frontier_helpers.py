@@ -20,9 +20,9 @@ from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.http.sheets import Sheet, Sheets
+from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.page.items import Link
-from sitecrawl.sheets import Sheet, Sheets
-from sitecrawl.sheets.live import LiveSheets
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""

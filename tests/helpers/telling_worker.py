@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sitecrawl.isolation import serving
-from sitecrawl.isolation.sandbox import Rations
+from sitecrawl.page.processes import serving
+from sitecrawl.page.processes.sandbox import Rations
 from sitecrawl.plugins.isolation import worker
 
 

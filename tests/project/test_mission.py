@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sitecrawl.base.declared import SETTINGS
-from sitecrawl.commands.crawl import Command  # noqa: F401 - what commands need is installed
+from sitecrawl.console.commands.crawl import Command  # noqa: F401 - what commands need is installed
 
 PROJECT = Path(__file__).parents[2]
 TEXT = (PROJECT / "docs" / "mission.md").read_text(encoding="utf-8")

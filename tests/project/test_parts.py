@@ -20,10 +20,10 @@ from redis_server import running_redis, socket_of
 from waiting import PATIENCE
 
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.page.sitemap.entry import Form
+from sitecrawl.page.sitemap.finder import Fetched, find_sitemaps
+from sitecrawl.page.sitemap.locations import How
 from sitecrawl.pagestore import PageFilter, PageReader
-from sitecrawl.sitemap.entry import Form
-from sitecrawl.sitemap.finder import Fetched, find_sitemaps
-from sitecrawl.sitemap.locations import How
 
 PAGES = 30
 SPIDER = """

@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which becomes that of `sitecrawl/commands/crawl.py`."""
+"""`scrapy crawl`, which becomes that of `sitecrawl/console/commands/crawl.py`."""
 
 from sitecrawl.console.entry_points import Later
 

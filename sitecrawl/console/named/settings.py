@@ -1,4 +1,4 @@
-"""`scrapy settings`, which becomes that of `sitecrawl/commands/settings.py`."""
+"""`scrapy settings`, which becomes that of `sitecrawl/console/commands/settings.py`."""
 
 from sitecrawl.console.entry_points import Later
 

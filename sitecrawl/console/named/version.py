@@ -1,4 +1,4 @@
-"""`scrapy version`, which becomes that of `sitecrawl/commands/version.py`."""
+"""`scrapy version`, which becomes that of `sitecrawl/console/commands/version.py`."""
 
 from sitecrawl.console.entry_points import Later
 

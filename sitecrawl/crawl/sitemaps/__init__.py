@@ -1,6 +1,5 @@
-"""The sitemaps of a live crawl: between the frontier and `sitecrawl.sitemap`."""
+"""The sitemaps of a live crawl: found, remembered, and visited when they may have something new."""
 
 from sitecrawl.crawl.sitemaps.for_spiders import sitemaps_of
-from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 
-__all__ = ["Sitemaps", "sitemaps_of"]
+__all__ = ["sitemaps_of"]

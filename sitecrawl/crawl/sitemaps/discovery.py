@@ -19,12 +19,12 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
-from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.locations import GUESSES, How, in_robots, on_page, usual
-from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.page.sitemap.locations import GUESSES, How, in_robots, on_page, usual
 from sitecrawl.urls.url import WEB, Url, parse
 
 _MAX_ROBOTS: Final = 1000

@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
-from sitecrawl.sitemap.finder import Fetched, Sitemap, find_sitemaps
+from sitecrawl.page.sitemap.finder import Fetched, Sitemap, find_sitemaps
 
 
 async def sitemaps_of(crawler: Crawler, site: str, *, most: int = 100) -> list[Sitemap]:

@@ -14,16 +14,16 @@ from typing import Final, TypeVar
 from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
+from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
-from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
-from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
-from sitecrawl.sitemap.parse import chunks_of, read_in_steps
-from sitecrawl.sitemap.record import Kind, SitemapRecord
+from sitecrawl.page.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
+from sitecrawl.page.sitemap.locations import Answer, How, is_sitemap, may_list
+from sitecrawl.page.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.urls.url import Url, site_of
 
 _T = TypeVar("_T")

@@ -14,11 +14,11 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemaps.discovery import Discovery
+from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
-from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse
 
 MAX_HOPS: Final = 5

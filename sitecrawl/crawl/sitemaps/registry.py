@@ -12,12 +12,12 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
+from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
+from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.frontier.contract import Asked, Capability
 from sitecrawl.page.items import Link
-from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import Kind, SitemapRecord
-from sitecrawl.sitemap.schedule import ScheduleOptions
-from sitecrawl.sitemap.store import SitemapStore
+from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse, site_of
 
 MAX_PER_HOST: Final = 50_000

@@ -24,17 +24,17 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.reading import Reading
+from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.redirects import Redirects
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
+from sitecrawl.page.sitemap.locations import How
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
 _TICK: Final = 1.0

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.sheets.live import LiveSheets
+from sitecrawl.http.sheets.live import LiveSheets
 
 KEPT: Final = 4_096
 """Hosts of which the terms are kept."""

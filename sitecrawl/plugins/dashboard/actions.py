@@ -17,7 +17,7 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
-from sitecrawl.sheets.change import host_named
+from sitecrawl.http.sheets.change import host_named
 from sitecrawl.urls.url import CRAWLED, Url, parse
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.judge.held import HeldSets
+from sitecrawl.http.sheets.change import Change, host_named, in_words
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.dashboard.meter import Meter
 from sitecrawl.plugins.dashboard.tables import MAX_ROWS, Fields, Row, Table, Tables
-from sitecrawl.sheets.change import Change, host_named, in_words
 from sitecrawl.urls.place import KINDS
 
 if TYPE_CHECKING:

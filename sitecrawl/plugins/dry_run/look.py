@@ -35,9 +35,9 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import temporary
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
-from sitecrawl.sitemap.entry import ParseReport
-from sitecrawl.sitemap.locations import in_robots
-from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.page.sitemap.entry import ParseReport
+from sitecrawl.page.sitemap.locations import in_robots
+from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, parse
 
 PAGES: Final = 20

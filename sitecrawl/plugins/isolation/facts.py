@@ -21,13 +21,13 @@ from sitecrawl.base.limits import (
     URL_LENGTH,
     AnyLimit,
 )
-from sitecrawl.isolation.framing import BadAnswer
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem, Reading
 from sitecrawl.page.language import is_language
 from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
+from sitecrawl.page.processes.framing import BadAnswer
 from sitecrawl.page.shingles import MAX_BYTES, is_sample
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url

@@ -1,15 +1,15 @@
-"""The processes that read a crawl's pages, as the crawl sees them (`sitecrawl.isolation.pool`)."""
+"""The processes that read a crawl's pages, as the crawl sees them (`sitecrawl.page.processes.pool`)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sitecrawl.isolation.framing import BadAnswer
-from sitecrawl.isolation.pool import PoolOptions, WorkerPool
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.items import Headers, Reading
 from sitecrawl.page.links import PageOptions
+from sitecrawl.page.processes.framing import BadAnswer
+from sitecrawl.page.processes.pool import PoolOptions, WorkerPool
 from sitecrawl.page.text_digest import DIGEST_SIZE
 from sitecrawl.plugins.isolation.facts import reading_of
 

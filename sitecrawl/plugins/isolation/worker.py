@@ -6,13 +6,13 @@ import codecs
 import gzip
 from typing import Any, Final
 
-from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.page import charset
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
+from sitecrawl.page.processes.serving import Answer, serve
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.facts import facts_of

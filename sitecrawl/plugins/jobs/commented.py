@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from sitecrawl.http.sheets.reading import sheet_schema
 from sitecrawl.plugins.jobs.reading import job_schema
-from sitecrawl.sheets.reading import sheet_schema
 
 _WIDTH: Final = 110
 _HEAD: Final = (

@@ -17,10 +17,10 @@ from sitecrawl.crawldir.changed_terms import changes
 from sitecrawl.crawldir.directory import database_to_read, read_manifest
 from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.http.sheets import Sheet, Sheets
+from sitecrawl.http.sheets.kept import proxy_shown
+from sitecrawl.http.sheets.sheet import names
 from sitecrawl.page.items import Link
-from sitecrawl.sheets import Sheet, Sheets
-from sitecrawl.sheets.kept import proxy_shown
-from sitecrawl.sheets.sheet import names
 from sitecrawl.urls.url import CRAWLED, Url, guess_url
 
 _NAMED: Final = 5

@@ -14,7 +14,7 @@ from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
-from sitecrawl.sheets import reading
+from sitecrawl.http.sheets import reading
 from sitecrawl.spiders.job_file import is_file
 from sitecrawl.urls.url import CRAWLED
 

@@ -17,6 +17,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
+from sitecrawl.http.sheets.login import Kind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind as Refused
@@ -24,7 +25,6 @@ from sitecrawl.page.refusals import Refusal
 from sitecrawl.plugins.logins.form_login import log_in
 from sitecrawl.plugins.logins.page_text import text_of
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
-from sitecrawl.sheets.login import Kind
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from scrapy import Request
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.patterns import MatchTime, compiled
+from sitecrawl.http.sheets.login import Kind, Login
 from sitecrawl.page.refusals import has_password
-from sitecrawl.sheets.login import Kind, Login
 
 HOUR: Final = 3600.0
 IN_A_ROW: Final = 3

@@ -19,6 +19,7 @@ from sitecrawl.crawl.reading import with_content
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
+from sitecrawl.http.sheets.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
 from sitecrawl.plugins.rendering import RENDER, SCREENSHOTS
@@ -27,7 +28,6 @@ from sitecrawl.plugins.rendering.options import AUTO, OFF, RenderOptions
 from sitecrawl.plugins.rendering.renderer import CONTENT_TYPE, Outcome, Renderer
 from sitecrawl.plugins.rendering.sections import Sections, has_gained
 from sitecrawl.plugins.rendering.unrendered import Unrendered
-from sitecrawl.sheets.login import LOGOUT
 
 logger = logging.getLogger(__name__)
 

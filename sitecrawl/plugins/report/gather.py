@@ -22,6 +22,7 @@ from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.judge.held import HeldSet
 from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.http.sheets.change import Change, changes_of
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
@@ -30,7 +31,6 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.plugins.report.web import Web, read_web
 from sitecrawl.plugins.why.linkers import Linkers, find_linkers
-from sitecrawl.sheets.change import Change, changes_of
 
 HOSTS: Final = 50
 CHANGES: Final = 100

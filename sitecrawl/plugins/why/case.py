@@ -14,10 +14,10 @@ from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.http.robots_txt import Rule, quoted, rules_for
+from sitecrawl.http.sheets import RobotsException
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.plugins.why.source import Live, Source, content_of
-from sitecrawl.sheets import RobotsException
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
 
 PAGES: Final = frozenset({"page", "other"})

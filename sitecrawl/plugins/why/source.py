@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
@@ -28,13 +29,12 @@ from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable
+from sitecrawl.http.sheets import RobotsException, Sheet, Sheets
+from sitecrawl.http.sheets.change import Change, changes_of, last_of
+from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.why.linkers import find_linker
-from sitecrawl.sheets import RobotsException, Sheet, Sheets
-from sitecrawl.sheets.change import Change, changes_of, last_of
-from sitecrawl.sheets.live import LiveSheets
-from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
 QUICK: Final = 2_000

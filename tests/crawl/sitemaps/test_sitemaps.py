@@ -19,14 +19,15 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
 from sitecrawl.crawl.runtime import Fetch, Runtime
-from sitecrawl.crawl.sitemaps import Sitemaps, reading
+from sitecrawl.crawl.sitemaps import reading
 from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Exchange, Link
-from sitecrawl.sitemap.locations import GUESSES, How, usual
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.page.sitemap.locations import GUESSES, How, usual
 from sitecrawl.urls.url import parse
 
 ROOT = "http://a.example"
@@ -354,7 +355,7 @@ class Endless(dict[str, Answer]):
 
 @pytest.fixture
 def few_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitecrawl.sitemap.first_visits.FREE", 4)
+    monkeypatch.setattr("sitecrawl.crawl.sitemaps.first_visits.FREE", 4)
 
 
 def sitemaps_of(asked: list[str]) -> list[str]:

@@ -16,9 +16,9 @@ from localweb import LocalWeb, linked
 from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
+from sitecrawl.http.sheets.change import changes_of
 from sitecrawl.plugins.report.gather import gather
 from sitecrawl.plugins.report.render import render
-from sitecrawl.sheets.change import changes_of
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 SLOW = 1000.0

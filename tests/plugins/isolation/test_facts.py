@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from localweb import linked
 
-from sitecrawl.isolation.framing import BadAnswer
 from sitecrawl.page.items import Reading
 from sitecrawl.page.links import PageOptions
+from sitecrawl.page.processes.framing import BadAnswer
 from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.facts import facts_of, reading_of
 

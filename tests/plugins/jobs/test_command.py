@@ -13,9 +13,9 @@ import pytest
 from crawling import crawl, scrapy
 from localweb import LocalWeb, linked
 
+from sitecrawl.http.sheets.reading import sheet_schema
 from sitecrawl.plugins.jobs.commented import commented
 from sitecrawl.plugins.jobs.reading import job_schema, read_job
-from sitecrawl.sheets.reading import sheet_schema
 
 JOB = """
 [crawl]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from sitecrawl.http.sheets.login import LOGIN_PAGE, LOGOUT, Login
 from sitecrawl.plugins.logins.sessions import HOUR, IN_A_ROW, LoginFailed, Session
-from sitecrawl.sheets.login import LOGIN_PAGE, LOGOUT, Login
 
 ROOT = "https://a.example"
 FIELDS = {"user": "me", "pw": "word"}

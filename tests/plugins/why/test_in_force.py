@@ -6,10 +6,10 @@ import pytest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.terms import Terms
+from sitecrawl.http.sheets.change import SETTINGS, Change
+from sitecrawl.http.sheets.kept import kept
+from sitecrawl.http.sheets.sheet import Sheet
 from sitecrawl.plugins.why.source import in_force, sheets_in_force
-from sitecrawl.sheets.change import SETTINGS, Change
-from sitecrawl.sheets.kept import kept
-from sitecrawl.sheets.sheet import Sheet
 
 
 def change(at: float, option: str, host: str = "", *, after: object, configured: object = None, **by: str) -> Change:

@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, Final
 
-from sitecrawl.isolation.framing import BadAnswer
-from sitecrawl.isolation.pool import NoParser, PoolOptions, Quarantined, WorkerPool
 from sitecrawl.page.document_kinds import Kind
+from sitecrawl.page.processes.framing import BadAnswer
+from sitecrawl.page.processes.pool import NoParser, PoolOptions, Quarantined, WorkerPool
 from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits
 
 LIMITS: Final = DocumentLimits()

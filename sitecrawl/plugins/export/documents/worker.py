@@ -8,7 +8,7 @@ import zipfile
 from contextlib import suppress
 from typing import Any, Final
 
-from sitecrawl.isolation.serving import Answer, serve
+from sitecrawl.page.processes.serving import Answer, serve
 from sitecrawl.plugins.export.documents.document import DocumentLimits, Unreadable
 from sitecrawl.plugins.export.documents.office import read_office
 from sitecrawl.plugins.export.documents.pdf import read_pdf

@@ -8,7 +8,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import OptionError, SitecrawlError
-from sitecrawl.commands.crawl import Command as CrawlCommand
+from sitecrawl.console.commands.crawl import Command as CrawlCommand
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.crawldir.given import given_to
 from sitecrawl.spiders.site import ONE_PROCESS

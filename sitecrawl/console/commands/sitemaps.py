@@ -1,0 +1,107 @@
+"""`scrapy sitemaps`: the sitemaps of a crawl, what they yield, and when they are visited next."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import islice
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import StorageError
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import write
+from sitecrawl.console.sitemap_rows import SITEMAPS, ordered, show
+from sitecrawl.crawl.seeds import seeds_of
+from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
+from sitecrawl.crawl.sitemaps.store import read_sitemaps
+from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.urls.url import Canonicalizer, guess_url
+
+
+class Command(ListingCommand):
+    """List the sitemaps, feeds and hub pages that a crawl has found; those that bring the most new links come first.
+    `show` prints all that is known about one, `export` the addresses of all that are valid. `add` adds some: a
+    running crawl visits them at once, any other when it is resumed. Works while the crawl runs.
+    """
+
+    usage = "[options] [list | show <url> | add <url>... | export]"
+    summary = "List the sitemaps of a crawl, or add some"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--host", help="only this host (with :port if it is not the scheme's own)")
+        parser.add_argument("--all", action="store_true", help="also addresses without a sitemap")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        what, *urls = args or ["list"]
+        self.check_limit(opts)
+        wanted = {"list": not urls, "export": not urls, "show": len(urls) == 1, "add": bool(urls)}
+        if not wanted.get(what, False):
+            raise UsageError("name one of: list, show <url>, add <url>..., export", print_help=False)
+        with exit_code_on_error(self):
+            if what == "add":
+                directory = self.directory(opts)
+                manifest_of(directory)
+                _add(directory, urls)
+            elif what == "show":
+                with self.crawl(opts) as directory:
+                    _show(directory, urls[0])
+            else:
+                if what == "export":
+                    opts.format = "urls"
+                self.list(opts)
+
+    def list(self, opts: argparse.Namespace) -> None:
+        found: dict[str, SitemapRecord] = {}
+        with self.crawl(opts) as directory:
+            for place in _places(directory):
+                with database_to_read(place) as database:
+                    for record in read_sitemaps(database):
+                        found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
+        records = [record for record in found.values() if _is_wanted(record, opts)]
+        write(islice(ordered(records), opts.limit), SITEMAPS, sys.stdout, format=opts.format)
+
+
+def _places(directory: Path) -> list[Path]:
+    """Where the sitemaps of a crawl stand: in its directory, or in those of its workers."""
+    places = workers_below(directory) or [directory]
+    for place in places:
+        manifest_of(place)
+    return places
+
+
+def _knowledge(record: SitemapRecord) -> tuple[int, float]:
+    """Any worker may hear of a sitemap; one of them has read it."""
+    return record.visits, record.visited
+
+
+def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
+    if opts.host is not None and record.host != opts.host:
+        return False
+    return opts.all or (record.kind == Kind.SITEMAP and record.successes > 0)
+
+
+def _show(directory: Path, text: str) -> None:
+    places = _places(directory)
+    key = manifest_of(places[0]).fingerprinter().url(Canonicalizer().canonical(guess_url(text)))
+    found = []
+    for place in places:
+        with database_to_read(place) as database:
+            if (data := database.get("sitemaps", key)) is not None:
+                found.append(SitemapRecord.unpack(data))
+    if not found:
+        raise StorageError(f"{visible(text)} is no sitemap that the crawl in {directory} knows")
+    show(max(found, key=_knowledge), sys.stdout)
+
+
+def _add(directory: Path, texts: list[str]) -> None:
+    leave(directory, seeds_of(texts))
+    print(
+        f"Added to {directory}. A running crawl that uses sitemaps visits them at once, "
+        "another when it is resumed with -a sitemaps=1 or -a watch=1"
+    )

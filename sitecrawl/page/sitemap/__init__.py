@@ -1,0 +1,1 @@
+"""Sitemaps, feeds and hubs as documents: where they are, and what they say."""

@@ -1,1 +1,0 @@
-"""Sitemaps, feeds and hubs: read, found, remembered, and visited when they may have something new."""
