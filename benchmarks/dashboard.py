@@ -32,8 +32,8 @@ from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 from scrapy.settings import Settings
 
+from sitecrawl.crawl import build
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link
 from sitecrawl.plugins.dashboard.meter import Meter
 
@@ -52,11 +52,11 @@ class Paused(Spider):
     async def start(self) -> Any:
         assert self.crawler.engine is not None
         self.crawler.engine.pause()
-        runtime = Runtime.of(self.crawler)
+        runtime = build.Crawl.of(self.crawler)
         for n in range(self.hosts):
             host = f"host{n}.example"
             urls = [f"http://{host}/part{section}/page{n % 7}" for section in range(self.sections)]
-            found = [Link(url, host, key=runtime.fingerprints.url(url)) for url in urls]
+            found = [Link(url, host, key=runtime.keys.fingerprints.url(url)) for url in urls]
             runtime.frontier.add(found, depth=1)
         runtime.checkpoints.write()
         print("ready", flush=True)

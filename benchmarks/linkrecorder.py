@@ -25,7 +25,7 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from sitecrawl.base.errors import FormatMismatch, OptionError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import PageItem
 from sitecrawl.urls.url import Url, parse
 
@@ -40,7 +40,7 @@ class LinkRecorder(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler, path: Path) -> None:
         super().__init__(crawler)
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._links = array("Q")
         try:
             self._file = path.open("ab")
@@ -62,7 +62,7 @@ class LinkRecorder(BaseSpiderMiddleware):
 
     def _record(self, page: PageItem) -> None:
         admits = getattr(self.crawler.spider, "admits", None)
-        fingerprint, canonical = self._runtime.fingerprints.url, self._runtime.canonicalizer.canonical
+        fingerprint, canonical = self._runtime.keys.fingerprints.url, self._runtime.keys.canonicalizer.canonical
         host = parse(page.url, max_length=sys.maxsize).host
         for link in page.links:
             if admits is None or admits(link):

@@ -92,7 +92,7 @@ def crawl(site: Site, directory: Path) -> Outcome:
 
 
 def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
-    """What the crawl does with a response; `Runtime.weigh` decides alike whether a page is good."""
+    """What the crawl does with a response; `Crawl.weigh` decides alike whether a page is good."""
     frontier = replay.frontier
     frontier.downloaded(visit, 0.0)
     good = page.status == 200

@@ -21,10 +21,10 @@ from scrapy.exceptions import (
 from scrapy.http import Response
 
 from sitecrawl.base import limits
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import (
     BadAnswer,
     Interrupted,
@@ -59,8 +59,7 @@ class CaptureMiddleware:
     and outcome to the frontier, which frees the host for its next request.
     """
 
-    def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
-        runtime.captures = True
+    def __init__(self, runtime: Crawl, *, max_retry_after: float) -> None:
         self._runtime = runtime
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, SentAt] = WeakKeyDictionary()
@@ -69,7 +68,7 @@ class CaptureMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
         most = limits.RETRY_AFTER.read(crawler.settings)
-        return cls(Runtime.of(crawler), max_retry_after=most)
+        return cls(Crawl.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:
         self._started[request] = SentAt()
@@ -145,7 +144,7 @@ class CaptureMiddleware:
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         if fetch.visit.is_requisite:
             self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
-        if self._runtime.browser is not None and fetch.may_be_rendered:
+        if self._runtime.browsers and fetch.may_be_rendered:
             return  # its host is free when that is done
         busy = exchange.status in BUSY
         is_open = self._runtime.refusals.are_looked_for and not is_decided(exchange.status)

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 
 class HostGivenUp(IgnoreRequest):
@@ -35,12 +35,12 @@ def _made(kind: type[Exception]) -> type[HostGivenUp]:
 class GivenUpMiddleware:
     """Downloader middleware, before all others: sends a request to a dead host to its errback."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Crawl) -> None:
         self._runtime = runtime
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> GivenUpMiddleware:
-        return cls(Runtime.of(crawler))
+        return cls(Crawl.of(crawler))
 
     def process_request(self, request: Request) -> None:
         fetch = self._runtime.fetches.of(request)

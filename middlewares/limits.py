@@ -19,10 +19,10 @@ from scrapy.utils.python import global_object_name
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.setting import NO_LIMIT
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.processes.pool import NoParser, Quarantined
@@ -54,7 +54,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._most = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def open_spider(self, spider: Spider) -> None:
@@ -144,7 +144,7 @@ class RequestsMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._max_length = limits.URL_LENGTH.read(crawler.settings)
         self._schemes = {*limits.SCHEMES.value, *self._runtime.schemes}
         self._of_pages: WeakSet[Request] = WeakSet()

@@ -10,10 +10,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requisites import require
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
 
 
@@ -28,7 +28,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         assert crawler.stats
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._stats = crawler.stats
 
     def process_spider_input(self, response: Response) -> None:
@@ -54,7 +54,8 @@ class LinksMiddleware(BaseSpiderMiddleware):
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
         links = admitted(self._spider, page.links) if self._runtime.fetches.content.follows(fetch, page) else []
-        new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
+        score = getattr(self._spider, "score", None)
+        new = self._runtime.found.expand(fetch, links, nofollow=page.nofollow, score=score)
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)
@@ -73,7 +74,7 @@ def admitted(spider: Spider, links: list[Link]) -> list[Link]:
     return links if admits is None else [link for link in links if admits(link)]
 
 
-def require_parts(runtime: Runtime, parts: list[Link], key: bytes, *, depth: int) -> None:
+def require_parts(runtime: Crawl, parts: list[Link], key: bytes, *, depth: int) -> None:
     """Hand what the page with the key `key` is made of to the frontier."""
     if parts:
         require(runtime, key, parts, depth=depth, allowance=runtime.reading.max_requisites)

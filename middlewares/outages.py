@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from middlewares.capture import BUSY
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class OutagesMiddleware:
     put back as it was, until the host answers or is given up.
     """
 
-    def __init__(self, runtime: Runtime, settings: BaseSettings) -> None:
+    def __init__(self, runtime: Crawl, settings: BaseSettings) -> None:
         if not settings.getbool("RETRY_ENABLED"):
             raise NotConfigured  # with a reason, it would be a warning
         self._runtime = runtime
@@ -33,7 +33,7 @@ class OutagesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutagesMiddleware:
-        return cls(Runtime.of(crawler), crawler.settings)
+        return cls(Crawl.of(crawler), crawler.settings)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         return self._again(request) or response if response.status in BUSY else response
@@ -45,7 +45,7 @@ class OutagesMiddleware:
         return put_back(self._runtime, request, self._priority_adjust)
 
 
-def put_back(runtime: Runtime, request: Request, priority_adjust: int) -> Request | None:
+def put_back(runtime: Crawl, request: Request, priority_adjust: int) -> Request | None:
     """Request that puts a page back unchanged, if its host fails for all pages; else None."""
     fetch = runtime.fetches.of(request)
     if fetch is None or request.meta.get("dont_retry") or not runtime.frontier.manners.is_out(fetch.visit):

@@ -23,7 +23,7 @@ from scrapy.utils.misc import build_from_crawler
 from middlewares.limits import RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     MetaCopyDetectionMiddleware,
@@ -56,7 +56,7 @@ class OutputMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutputMiddleware:
-        return cls(_configured(crawler), Runtime.of(crawler).checkpoints.fail)
+        return cls(_configured(crawler), Crawl.of(crawler).checkpoints.fail)
 
     async def process_start(self, start: AsyncIterable[Any]) -> AsyncIterator[Any]:
         async for processed in self._all_processed(start, None):

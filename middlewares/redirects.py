@@ -19,6 +19,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base import limits
 from sitecrawl.base.setting import NO_LIMIT
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import (
     COMES_BACK,
     CONDITIONS,
@@ -28,7 +29,6 @@ from sitecrawl.crawl.requests import (
     host_of,
     verbatim,
 )
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Headers, pairs
 from sitecrawl.page.refusals import Kind, Refusal
@@ -57,8 +57,8 @@ class RedirectsMiddleware(RedirectMiddleware):
         self._max_size = limits.REDIRECT_SIZE.read(settings)
 
     @cached_property
-    def _runtime(self) -> Runtime:
-        return Runtime.of(self.crawler)
+    def _runtime(self) -> Crawl:
+        return Crawl.of(self.crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         if not 300 <= response.status < 400 or "Location" not in response.headers:

@@ -14,9 +14,9 @@ from scrapy.http import Response
 from middlewares.capture import is_decided, retry_after
 from middlewares.outages import put_back
 from sitecrawl.base import declared, limits
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind, Refusal, has_password, refusal, returns_to
 
@@ -44,7 +44,7 @@ class RefusalsMiddleware:
         if not declared.REFUSALS.read(settings):
             raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._runtime.refusals.are_looked_for = True
         self._runtime.fetches.on_finish.append(self._runtime.refusals.finished)
         self._retries = settings.getbool("RETRY_ENABLED")

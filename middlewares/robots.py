@@ -30,9 +30,9 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.extensions.download_handler import FIRST_PART
 from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS
@@ -91,7 +91,7 @@ class RobotsMiddleware:
     def __init__(
         self,
         crawler: Crawler,
-        runtime: Runtime,
+        runtime: Crawl,
         *,
         agent: str,
         max_size: int,
@@ -101,7 +101,6 @@ class RobotsMiddleware:
         assert crawler.stats
         self._crawler = crawler
         self._runtime = runtime
-        runtime.asks_robots = True
         self._agent = agent
         self._max_size = max_size
         self._max_crawl_delay = max_crawl_delay
@@ -125,7 +124,7 @@ class RobotsMiddleware:
             raise NotConfigured  # with a reason it would be a warning
         return cls(
             crawler,
-            Runtime.of(crawler),
+            Crawl.of(crawler),
             agent=configuration.robots_agent(settings),
             max_size=limits.ROBOTS_SIZE.value,
             max_crawl_delay=limits.CRAWL_DELAY.read(settings),
@@ -232,13 +231,13 @@ class RobotsMiddleware:
     async def _ask(self, root: str, host: str, page: Request) -> _Rules:
         answer = self._asking[root] = asyncio.get_running_loop().create_future()
         rules: _Rules | None = None
-        self._runtime.robots_under_way += 1
+        self._runtime.robots.under_way += 1
         try:
             rules = await self._fetch(f"{root}/robots.txt", page)
             self._accept(root, host, rules)
             return rules
         finally:
-            self._runtime.robots_under_way -= 1
+            self._runtime.robots.under_way -= 1
             del self._asking[root]
             answer.set_result(rules)
 
@@ -283,7 +282,7 @@ class RobotsMiddleware:
         response, rules = await self._ask_for(request)
         if rules.want is not None:
             return rules  # the host said nothing, for it was not asked
-        for listener in self._runtime.on_robots:
+        for listener in self._runtime.robots.on_answer:
             listener(url, response)
         return rules
 

@@ -10,7 +10,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
 
@@ -32,12 +32,12 @@ class DatabasePipeline:
         if not (url := configuration.secret(settings, "SITECRAWL_DATABASE_URL")):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
         assert crawler.stats
-        runtime = Runtime.of(crawler)
-        manifest = runtime.directory.manifest
+        runtime = Crawl.of(crawler)
+        path, manifest = runtime.directory.path, runtime.directory.manifest
         options = DatabaseOptions(
             url=url,
             # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
-            crawl=f"{runtime.path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
+            crawl=f"{path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
             table=cls.table,
         )
         stop_on_storage_error(crawler)

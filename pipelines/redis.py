@@ -12,8 +12,8 @@ from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
@@ -58,7 +58,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
         pipeline.crawler = crawler
         stop_on_storage_error(crawler)
         if has_our_scheduler(crawler.settings):
-            Runtime.of(crawler).checkpoints.add(pipeline)
+            Crawl.of(crawler).checkpoints.add(pipeline)
         return pipeline
 
     async def process_item(self, item: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any, Protocol, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import Exchange, PageItem
 
 
@@ -22,9 +22,7 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        runtime = Runtime.of(crawler)
-        runtime.open_store()
-        return cls(runtime.fetches)
+        return cls(Crawl.of(crawler).fetches)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and item.exchange is not None:

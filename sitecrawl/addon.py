@@ -27,7 +27,7 @@ from sitecrawl.base.setting import Limit
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.configuration import sheets, verify_tls
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.json_log import log_as_wanted

@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 from sitecrawl import compiled
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
 from sitecrawl.crawl.feed_files import FeedFiles
@@ -42,9 +42,7 @@ from sitecrawl.crawl.requests import (
     unpack_request,
     without_credentials,
 )
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.spider_state import SpiderState
-from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
 from sitecrawl.frontier.contract import Asked
@@ -61,7 +59,7 @@ logger = logging.getLogger(__name__)
 class Scheduler(BaseScheduler):
     """Set `SCHEDULER = "sitecrawl.scheduler.Scheduler"`; any spider works with it."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime, dupefilter: BaseDupeFilter | None = None) -> None:
+    def __init__(self, crawler: Crawler, runtime: Crawl, dupefilter: BaseDupeFilter | None = None) -> None:
         assert crawler.stats
         self._crawler = crawler
         self._dupefilter = dupefilter
@@ -75,30 +73,27 @@ class Scheduler(BaseScheduler):
         """Requests that cannot be stored, by visit."""
         self._max_url_length = limits.URL_LENGTH.read(crawler.settings)
         self._alarm: CallLaterResult | None = None
-        self._told: Told | None = None
-        """None before `open`."""
+        self._told = runtime.told
         self._checkpoints = runtime.checkpoints
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
         own = own_class(crawler.settings)
-        return cls(crawler, Runtime.of(crawler), build_from_crawler(own, crawler) if own is not None else None)
+        return cls(crawler, Crawl.of(crawler), build_from_crawler(own, crawler) if own is not None else None)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         logger.info("Compiled core: %s", compiled.IN_USE)
-        self._told = self._runtime.told = self._tell(spider)  # before what was changed by hand is laid over it
-        self._runtime.changes.begin(self._runtime.scope)
+        self._runtime.changes.begin()
         if self._runtime.directory.resumed:
-            self._runtime.retry_given_up()
-            logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.figures.waiting)
+            self._runtime.wishes.retry_given_up()
+            logger.info("Resuming %s: %d URLs wait", self._runtime.directory.path, self._frontier.figures.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
-        self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
-        if not self._runtime.is_replaced:
+        if not self._runtime.ours.is_replaced:
             self._checkpoints.add(
                 Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
             )
@@ -111,18 +106,8 @@ class Scheduler(BaseScheduler):
         call_later(0, self._peers.start)
         return self._dupefilter.open() if self._dupefilter is not None else None
 
-    def _tell(self, spider: Spider) -> Told:
-        scope, runtime = self._runtime.scope, self._runtime
-        seeds = getattr(getattr(spider, "arguments", None), "seeds", ())
-        key = runtime.directory.manifest.fingerprint_key
-        terms = configuration.terms(self._crawler.settings, runtime.sheets, scope, seeds, key)
-        told = Told(terms, scope, runtime.database)
-        if told.since:
-            logger.info("Since the last run: %s", "; ".join(told.since))
-        return told
-
     def _seen_figures(self) -> SeenFigures:
-        return self._runtime.local.seen.figures()
+        return self._runtime.ours.local.seen.figures()
 
     def _idle(self) -> None:
         """Nothing may be fetched any more: if something is left unread, the finish reason says so."""
@@ -289,21 +274,21 @@ class Scheduler(BaseScheduler):
             return None, Flag.VOLATILE
 
     def _key(self, request: Request) -> bytes:
-        fingerprints = self._runtime.fingerprints
+        fingerprints = self._runtime.keys.fingerprints
         if request.dont_filter:
             return fingerprints.opaque(os.urandom(16), self._region(request))
         if not self._own_fingerprints:
             made = self._crawler.request_fingerprinter.fingerprint(request)
             return fingerprints.opaque(made, self._region(request))
         try:
-            canonical = self._runtime.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
+            canonical = self._runtime.keys.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
         except InvalidUrl:
             canonical = request.url
         return fingerprints.request(request.method, canonical, request.body)
 
     def _region(self, request: Request) -> bytes:
         """Of many workers, one has all of a site; in one process another fingerprinter may take two sites for one."""
-        return self._runtime.fingerprints.region(host_of(request.url)) if self._peers.are_there else b""
+        return self._runtime.keys.fingerprints.region(host_of(request.url)) if self._peers.are_there else b""
 
     # Out of the frontier
 

@@ -13,7 +13,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.scheduler import Scheduler
@@ -36,7 +36,7 @@ def close_scheduler(crawler: Crawler) -> Callable[[], object]:
 
 
 def close_alone(crawler: Crawler) -> Callable[[], object]:
-    Runtime.of(crawler)
+    Crawl.of(crawler)
     return lambda: crawler.signals.send_catch_log(signals.spider_closed)
 
 
@@ -59,7 +59,7 @@ def test_one_error(
         crawler.spider = crawler._create_spider()
         crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
         close = keeper(crawler)
-        Runtime.of(crawler).checkpoints.add(Large())
+        Crawl.of(crawler).checkpoints.add(Large())
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
         try:

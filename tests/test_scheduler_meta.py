@@ -9,8 +9,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.page.items import Link
 from sitecrawl.scheduler import Scheduler
@@ -36,7 +36,7 @@ def test_what_we_say_of_a_page_is_not_handed_on(tmp_path: Path, before: list[str
     async def found() -> dict[str, set[str]]:
         crawler = get_crawler(Any, addon)
         crawler.spider = crawler._create_spider()
-        scheduler, runtime = Scheduler.from_crawler(crawler), Runtime.of(crawler)
+        scheduler, runtime = Scheduler.from_crawler(crawler), Crawl.of(crawler)
         scheduler._spider = crawler.spider
         meta = {**SAID, "mine": 1} | ({"redirect_urls": before} if before else {})
         page = Link("http://a.example/", "a.example", key=bytes(16))
@@ -50,7 +50,7 @@ def test_what_we_say_of_a_page_is_not_handed_on(tmp_path: Path, before: list[str
         runtime.frontier.downloaded(runtime.fetches[page.key].visit, 0.0)
         scheduler.enqueue_request(request.replace(dont_filter=True))
         handed.append(handed_out(scheduler))
-        runtime.close()
+        runtime.checkpoints.close_files()
         return {one.url: {"mine", GUESS, SITEMAP} & one.meta.keys() for one in handed}
 
     every = {"mine", *SAID}

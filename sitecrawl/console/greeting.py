@@ -14,9 +14,9 @@ from scrapy.exceptions import NotConfigured
 from sitecrawl.base import declared
 from sitecrawl.base.display import printable
 from sitecrawl.cluster.line import say, to_parent
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
-from sitecrawl.crawl.runtime import Runtime
 
 _NAMED: Final = 3
 """Seeds that are named; of more, their number."""
@@ -42,9 +42,9 @@ class Greeting:
         return greeting
 
     def spider_opened(self, spider: Spider) -> None:
-        runtime = Runtime.of(self._crawler)
+        runtime = Crawl.of(self._crawler)
         fetched = runtime.frontier.figures.fetched if runtime.directory.resumed else None
-        for line in first_lines(subject_of(spider), runtime.path, fetched):
+        for line in first_lines(subject_of(spider), runtime.directory.path, fetched):
             say(line)
 
 

@@ -34,12 +34,12 @@ from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, wants_line
 from sitecrawl.console.summary import Summary, resume_command
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, ending, ending_of
 from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
@@ -124,7 +124,7 @@ class Progress:
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
         self._left = TimeLeft()
-        self._runtime: Runtime | None = None
+        self._runtime: Crawl | None = None
         self._task: AsyncioLoopingCall | LoopingCall | None = None
         self._started = 0.0
         self._with_work = 0
@@ -152,7 +152,7 @@ class Progress:
 
     def spider_opened(self) -> None:
         self._started = time.monotonic()
-        self._runtime = Runtime.of(self._crawler) if self._ours else None
+        self._runtime = Crawl.of(self._crawler) if self._ours else None
         if self._summary:
             self._errors.connect(self._crawler)
             if self._runtime is not None:
@@ -171,10 +171,10 @@ class Progress:
         if told is not None and told.since and not is_job() and not log_shows_info():
             say(f"Since the last run: {visible('; '.join(told.since))}")
 
-    def _say_how_to_stop(self, runtime: Runtime) -> None:
+    def _say_how_to_stop(self, runtime: Crawl) -> None:
         """The last line before those that change."""
         if self._parent is None and not is_job():
-            say(how_to_stop(how_to_resume(runtime.job, runtime.path)))
+            say(how_to_stop(how_to_resume(runtime.job, runtime.directory.path)))
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
@@ -221,7 +221,7 @@ class Progress:
 
     def _time_left(self, now: float, pages: int, waiting: int) -> str:
         self._left.update(now, pages, waiting)
-        most = self._runtime.max_pages if self._runtime is not None else 0
+        most = self._runtime.ours.max_pages if self._runtime is not None else 0
         return self._left.words(now, pages, waiting, most)
 
     def _active_hosts(self) -> list[str]:
@@ -237,7 +237,7 @@ class Progress:
         hosts = list(self._runtime.frontier.hosts.live())
         self._with_work = sum(1 for host in hosts if host.queued)
         self._rests = in_words(long_rests(hosts, now), time.time())
-        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None else None
+        last = last_fetches(self._runtime.ours.whole) if self._runtime.ours.whole is not None else None
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
 
@@ -251,7 +251,7 @@ class Progress:
             reason=reason,
             pages=outcomes.pages,
             others=outcomes.others,
-            max_pages=runtime.max_pages if runtime is not None else 0,
+            max_pages=runtime.ours.max_pages if runtime is not None else 0,
             max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
             exit_codes=declared.EXIT_CODES.read(settings),
         )
@@ -269,8 +269,8 @@ class Progress:
                 yield name.removeprefix("summary/"), str(text)
 
     def _full_hosts(self) -> list[str]:
-        has_ours = self._runtime is not None and not self._runtime.is_replaced
-        return full_hosts(self._runtime.local) if self._runtime is not None and has_ours else []
+        has_ours = self._runtime is not None and not self._runtime.ours.is_replaced
+        return full_hosts(self._runtime.ours.local) if self._runtime is not None and has_ours else []
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
@@ -287,7 +287,7 @@ class Progress:
         if self._runtime is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
             return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
-        seen = None if self._runtime.is_replaced else self._runtime.local.seen
+        seen = None if self._runtime.ours.is_replaced else self._runtime.ours.local.seen
         told = replace(
             told,
             refusals=self._runtime.refusals.run.rows(),
@@ -300,14 +300,14 @@ class Progress:
         told = _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
         has_done_nothing = reason == FINISHED and not traffic.responses and self._runtime.directory.resumed
         if has_done_nothing and getattr(self._crawler.spider, "can_begin_again", False):
-            return replace(told, again=how_to_resume(self._runtime.job, self._runtime.path, ("again", "1")))
+            return replace(told, again=how_to_resume(self._runtime.job, self._runtime.directory.path, ("again", "1")))
         return told
 
 
-def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
+def _with_crawl(told: Summary, runtime: Crawl, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     counts = runtime.frontier.figures
-    again = how_to_resume(runtime.job, runtime.path) if counts.queued or not finished else None
+    again = how_to_resume(runtime.job, runtime.directory.path) if counts.queued or not finished else None
     rests = long_rests(runtime.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
@@ -315,9 +315,9 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
         resting=len(rests),
         totals=counts,
         resumed=runtime.directory.resumed,
-        directory=runtime.path,
+        directory=runtime.directory.path,
         remote=str(runtime.stats.get_value("remote/place", "")),
-        has_pages=(runtime.path / INDEX_FILE).is_file(),
+        has_pages=(runtime.directory.path / INDEX_FILE).is_file(),
         has_commands=commands_are_here(),
         resume=again,
     )

@@ -10,20 +10,19 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.crawler import Crawler
-from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import call_later
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import NewLimit
+from sitecrawl.crawl.frontier_listener import FrontierListener
+from sitecrawl.crawl.frontiers import OurFrontier
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http.sheets.change import (
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PREFIX: Final = "changed "
-"""Prefix of a change in messages between workers."""
+_WORD: Final = "changed"
+"""Word before a change in messages between workers."""
 MOST: Final = 10_000
 """Most changes kept; beyond that the oldest that no longer count are dropped."""
 _OF_SCOPE: Final = ("scope", "allow", "deny")
@@ -55,33 +54,28 @@ _OUT: Final = frozenset({*_OF_SCOPE, "max_depth"})
 """Options that can put waiting links out of scope."""
 
 
-class Engine(Protocol):
-    """What changes use of a crawl's `Runtime`."""
-
-    crawler: Crawler
-    stats: StatsCollector
-    database: Database
-    team: SharedFrontier | None
-    peers: Peers
-    terms: LiveTerms
-    on_moved: list[Callable[[], None]]
-
-    @property
-    def local(self) -> DiskFrontier: ...
-    @property
-    def is_replaced(self) -> bool: ...
-    @property
-    def max_pages(self) -> int: ...
-
-
 class Changes(Participant):
-    """Participant of checkpoints. Call `begin` once the spider exists."""
+    """Participant of checkpoints. `scope` is the spider's, if it has one of ours."""
 
-    def __init__(self, runtime: Engine) -> None:
-        self._runtime = runtime
-        self.all: list[Change] = changes_of(runtime.database)
+    def __init__(
+        self,
+        crawler: Crawler,
+        database: Database,
+        ours: OurFrontier,
+        *,
+        peers: Peers,
+        scope: Scope | None,
+        news: FrontierListener,
+    ) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._ours = ours
+        self._terms = ours.terms
+        self._peers = peers
+        self._scope = scope
+        self.all: list[Change] = changes_of(database)
         """All changes in their order."""
-        self._scope: Scope | None = None
         self._asks_where = False
         """Whether the kind of scope was changed, so that links may wait that no seed covers."""
         self._configured: dict[str, Value] = {}
@@ -91,15 +85,16 @@ class Changes(Participant):
         """Whether another look at URLs set aside is scheduled."""
         self.on_changed: list[Callable[[], None]] = []
         """Called when a value has changed."""
+        news.on_moved.append(self.readmit_soon)
+        news.on_word[_WORD] = self._hear
 
-    def begin(self, scope: Scope | None) -> None:
+    def begin(self) -> None:
         """Apply the sheets, and changes of earlier runs, to the crawl."""
-        terms, self._scope = self._runtime.terms, scope
-        self._runtime.on_moved.append(self.readmit_soon)
+        scope = self._scope
         if scope is not None:
-            scope.lay(terms.sheets)
+            scope.lay(self._terms.sheets)
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
-        if (team := self._runtime.team) is not None:
+        if (team := self._ours.team) is not None:
             self._configured["max_pages"] = team.run.limits.max_pages
         for option in _OF_SCOPE if scope is not None else ():
             self._configured[option] = self._now(option, "")
@@ -109,8 +104,8 @@ class Changes(Participant):
             self._tell(change)  # again: this worker may have been killed before it did
         if any(change.option in _OUT for change in self.all):
             self._look_again()
-        elif not self._runtime.is_replaced:
-            self._runtime.local.by_hand.readmit()
+        elif not self._ours.is_replaced:
+            self._ours.local.by_hand.readmit()
 
     def _resume(self, change: Change) -> None:
         said = self._said(*change.thing)
@@ -159,7 +154,7 @@ class Changes(Participant):
 
     def _tell(self, change: Change) -> None:
         """The other workers, which take what they know already for nothing."""
-        self._runtime.peers.tell(PREFIX + change.pack())
+        self._peers.tell(f"{_WORD} {change.pack()}")
 
     def expect(self, option: str, host: str, was: object) -> None:
         """Raise `OptionError` if the value is not `was`, because somebody else has changed it meanwhile."""
@@ -173,12 +168,12 @@ class Changes(Participant):
     def _check(self, option: str, host: str) -> None:
         if option in _OF_SCOPE and self._scope is None:
             raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
-        if option == "max_pages" and host and self._runtime.local.by_hand.keeps_levels:
+        if option == "max_pages" and host and self._ours.local.by_hand.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so no host can have max_pages"
             )
 
-    def hear(self, text: str) -> None:
+    def _hear(self, text: str) -> None:
         """Take a change from another worker."""
         try:
             change = Change.unpack(text)
@@ -211,41 +206,41 @@ class Changes(Participant):
         return {option: self._now(option, host) for option in (*options, *of_scope)}
 
     def _now(self, option: str, host: str) -> Value:
-        terms = self._runtime.terms
+        terms = self._terms
         if host:
             return _of_sheet(terms.sheets.of(host), option)
         if option in _OF_SCOPE:
             return _of_scope(self._scope, option) if self._scope is not None else None
         return {
             "delay": terms.crawl.politeness.delay,
-            "max_pages": self._runtime.max_pages,
+            "max_pages": self._ours.max_pages,
             "max_depth": terms.crawl.max_depth,
         }[option]
 
     def _said(self, option: str, host: str) -> Value:
         """Configured value of an option."""
         if host:
-            return _of_sheet(self._runtime.terms.sheets.configured(host), option)
+            return _of_sheet(self._terms.sheets.configured(host), option)
         return self._configured.get(option)
 
     def _apply(self, change: Change) -> None:
-        option, host, terms = change.option, change.host, self._runtime.terms
+        option, host, terms = change.option, change.host, self._terms
         before = self._delay(host)
         if host:
             terms.change_host(host, {option: change.by_hand})
         elif option in _OF_SCOPE and self._scope is not None and isinstance(change.after, str | tuple):
             self._scope.change(option, change.after)
-        elif option == "max_pages" and self._runtime.team is not None:
-            self._limit(self._runtime.team, change)
+        elif option == "max_pages" and self._ours.team is not None:
+            self._limit(self._ours.team, change)
         elif isinstance(change.after, int | float):
             terms.change_crawl(option, change.after)
         delay = (before, self._delay(host)) if option == "delay" else None
         if option in _OUT:
             self._look_again()
-        self._runtime.local.by_hand.reconsider(host, delay=delay)
+        self._ours.local.by_hand.reconsider(host, delay=delay)
         for listener in self.on_changed:
             listener()
-        wake(self._runtime.crawler)
+        wake(self._crawler)
 
     @staticmethod
     def _limit(team: SharedFrontier, change: Change) -> None:
@@ -254,33 +249,33 @@ class Changes(Participant):
             team.exchange.limit_pages(NewLimit(change.at, change.number, int(change.after)))
 
     def _delay(self, host: str) -> float:
-        terms = self._runtime.terms
+        terms = self._terms
         return (terms.of(host) if host else terms.crawl).politeness.delay
 
     def _look_again(self) -> None:
         """Check each waiting link by `_is_out` when its turn comes, and requeue those that were set aside."""
         self._asks_where = any(change.option == "scope" for change in self.all)
-        self._runtime.terms.is_out = self._is_out
-        self._runtime.local.by_hand.readmit()
+        self._terms.is_out = self._is_out
+        self._ours.local.by_hand.readmit()
 
     def readmit_soon(self) -> None:
         """Look again soon at URLs set aside, after new partitions or another seed."""
-        if self._runtime.terms.is_out is not None and not self._is_due:
+        if self._terms.is_out is not None and not self._is_due:
             self._is_due = True
             call_later(0, self._readmit)
 
     def _readmit(self) -> None:
         self._is_due = False
-        if not is_closing(self._runtime.crawler):
-            self._runtime.local.by_hand.readmit()
-            wake(self._runtime.crawler)
+        if not is_closing(self._crawler):
+            self._ours.local.by_hand.readmit()
+            wake(self._crawler)
 
     def _is_out(self, url: str, host: str, depth: int) -> bool:
         """Whether a waiting link is out of scope now."""
-        is_deep = 0 < self._runtime.terms.of(host).max_depth < depth
+        is_deep = 0 < self._terms.of(host).max_depth < depth
         is_out = is_deep or (self._scope is not None and not self._lets(self._scope, url, host))
         if is_out:
-            self._runtime.stats.inc_value("frontier/set_aside")
+            self._stats.inc_value("frontier/set_aside")
         return is_out
 
     def _lets(self, scope: Scope, url: str, host: str) -> bool:

@@ -10,20 +10,21 @@ Scrapy's or scrapy-redis' scheduler and our page store they start and end by the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.fetches import Fetches
+from sitecrawl.crawl.frontier_listener import FrontierListener
+from sitecrawl.crawl.frontiers import OurFrontier
 from sitecrawl.crawl.memory import MemoryWatch
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
@@ -40,17 +41,16 @@ MEMORY_ERRORS: Final = "want/memory_errors"
 """Statistic: MemoryErrors that ended a crawl."""
 _SECONDS: Final = 1.0
 """Seconds between two checkpoints, if fewer URLs finish."""
-_SCHEDULER: Final = "sitecrawl.scheduler.Scheduler"
 
 
-def has_our_scheduler(settings: BaseSettings) -> bool:
-    """Whether the crawl uses our scheduler, found out without making a runtime."""
-    scheduler = load_object(settings["SCHEDULER"])
-    return any(f"{base.__module__}.{base.__qualname__}" == _SCHEDULER for base in scheduler.__mro__)
+class File(Protocol):
+    """What is closed at the end."""
+
+    def close(self) -> None: ...
 
 
 class Checkpoints:
-    """See the module. `saved` is called after the last, and `close` when no more can come."""
+    """See the module. `files` are closed, in their order, when no more can come."""
 
     def __init__(
         self,
@@ -60,8 +60,9 @@ class Checkpoints:
         peers: Peers,
         fetches: Fetches,
         *,
-        saved: Callable[[], None],
-        close: Callable[[], None],
+        ours: OurFrontier,
+        files: Sequence[File],
+        news: FrontierListener,
     ) -> None:
         assert crawler.stats
         self._crawler = crawler
@@ -70,8 +71,8 @@ class Checkpoints:
         self._frontier = frontier
         self._peers = peers
         self._fetches = fetches
-        self._saved = saved
-        self._close_files = close
+        self._ours = ours
+        self._files = files
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
         self._memory = MemoryWatch(self._lose_memory)
@@ -80,6 +81,8 @@ class Checkpoints:
         self.failure = ""
         """Scrapy's finish reason after a failure; then nothing more is stored, because the stores may be ahead of the
         database."""
+        news.on_due.append(self.run)
+        news.on_failed.append(self.fail)
         if not has_our_scheduler(crawler.settings):
             crawler.signals.connect(self.start, signals.spider_opened)
             crawler.signals.connect(self.close, signals.spider_closed)
@@ -139,7 +142,7 @@ class Checkpoints:
         """Write the last checkpoint, and files that make the next start quick. Raises `StorageError`."""
         self._fetches.finish_handled()
         self.write()
-        self._saved()
+        self._ours.save()
 
     def close(self) -> Deferred[None] | None:
         """Save, and close all files, whatever fails. Returns an awaitable only with `last_acts`."""
@@ -169,9 +172,14 @@ class Checkpoints:
     def _close(self) -> None:
         self._memory.end()
         try:
-            self._close_files()
+            self.close_files()
         except StorageError as error:
             self._report(error)
+
+    def close_files(self) -> None:
+        """Close all files. Changes since the last checkpoint are dropped."""
+        for file in self._files:
+            file.close()
 
     def fail(self, error: StorageError) -> None:
         """End the crawl after a storage failure, with the state of the last checkpoint."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.pause import REASONS
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.left import sets
@@ -68,7 +68,7 @@ def finish_reason(figures: Figures) -> str:
     return HOSTS_SILENT if figures.silent else FINISHED
 
 
-def ending_of(runtime: Runtime, reason: str) -> str:
+def ending_of(runtime: Crawl, reason: str) -> str:
     """`ending` for the crawl of `runtime` and Scrapy's finish `reason`."""
     return ending(reason, runtime.frontier.figures, runtime.terms.crawl.max_depth)
 

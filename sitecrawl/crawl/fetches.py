@@ -16,12 +16,15 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.privates import in_progress
 from sitecrawl.crawl.requests import VISIT
+from sitecrawl.crawl.traffic import LOST
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.media_type import HTML
 from sitecrawl.page.processes.pool import NoParser
 from sitecrawl.pagestore import WarcStore
 
@@ -31,9 +34,14 @@ logger = logging.getLogger(__name__)
 class Pages:
     """Where exchanges and pages are stored; nowhere without a `store`."""
 
-    def __init__(self, stats: StatsCollector) -> None:
+    def __init__(
+        self, stats: StatsCollector, store: WarcStore | None, frontier: Frontier, news: FrontierListener
+    ) -> None:
         self._stats = stats
-        self.store: WarcStore | None = None
+        self.store = store
+        self._frontier = frontier
+        news.on_linked_to.append(self._linked_to)
+        news.on_withdrawn.append(self._withdraw)
 
     def put(self, exchange: Exchange, page: PageItem | None = None, *, is_requisite: bool = False) -> int:
         """Store an exchange and the page made of it; return its row of the page index, 0 if it cannot be stored."""
@@ -46,6 +54,23 @@ class Pages:
             self._stats.inc_value("pagestore/not_stored")
             return 0
         return self.store.last_id
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+    def _linked_to(self, key: bytes) -> None:
+        """Queue again, as a page, what was fetched as a requisite and is now linked to: its links count."""
+        record = self._frontier.urls.get(key)
+        stored = self.store.media_type(record.url) if record is not None and self.store is not None else None
+        if stored is None or stored in HTML:
+            self._frontier.again(key)
+
+    def _withdraw(self, rows: list[int]) -> None:
+        if rows:
+            self._stats.inc_value(LOST, len(rows))
+        if self.store is not None:
+            self.store.withdraw(rows)
 
 
 class Fetches(dict[bytes, Fetch]):

@@ -1,144 +1,96 @@
-"""Handlers for news of a crawl's frontier and of other workers."""
+"""News of a crawl's frontier and of other workers, and who is told.
+
+The frontier is made with its listener, and most of those who hear of it are made with the frontier. So each of them
+puts itself on a list here when it is made; nothing happens before all are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
-from scrapy import FormRequest, Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.options import closing
-from sitecrawl.cluster.seedqueue import fields_of
-from sitecrawl.crawl.changes import PREFIX as CHANGED
-from sitecrawl.crawl.changes import Changes
-from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.fetches import Pages
 from sitecrawl.crawl.privates import is_closing, stop, wake
-from sitecrawl.crawl.traffic import LOST
-from sitecrawl.frontier.contract import Frontier
-from sitecrawl.page.media_type import HTML
-from sitecrawl.urls.url import CRAWLED, Schemes, Url, parse
 
-LED_TO: Final = "led-to "
-"""Prefix, between workers, of a seed that a redirect led to and no person named."""
-SAID: Final = "said "
-"""Prefix of a message from one worker's spider to those of the others."""
-
-
-class Engine(Protocol):
-    """What the handlers use of a crawl's `Runtime`."""
-
-    crawler: Crawler
-    stats: StatsCollector
-    frontier: Frontier
-    pages: Pages
-    checkpoints: Checkpoints
-    changes: Changes
-    on_given_up: list[Callable[[bytes], None]]
-    on_moved: list[Callable[[], None]]
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def schemes(self) -> Schemes: ...
-
-    def widen(self, seed: Url, *, named: bool) -> None: ...
-
-    def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int: ...
-
-
-_OF_REQUEST: Final = frozenset({"url", "method", "meta", "headers", "body"})
-"""Keys of a pushed seed; all others are form data."""
+SAID: Final = "said"
+"""Word before a message from one worker's spider to those of the others."""
 
 
 class FrontierListener:
-    """A `WorkerListener`; no event reaches it before the runtime is complete."""
+    """A `WorkerListener`."""
 
-    def __init__(self, runtime: Engine) -> None:
-        self._runtime = runtime
-
-    @property
-    def directory(self) -> Path:
-        return self._runtime.path
+    def __init__(self, crawler: Crawler, stats: StatsCollector, directory: Path) -> None:
+        self._crawler = crawler
+        self._stats = stats
+        self.directory = directory
+        self.on_given_up: list[Callable[[bytes], None]] = []
+        """Called with each URL that failed without a fetch because its host never answered."""
+        self.on_linked_to: list[Callable[[bytes], None]] = []
+        """Called with each URL that was fetched as a requisite and is now linked to."""
+        self.on_moved: list[Callable[[], None]] = []
+        """Called when the database has other sites than before, on a cluster."""
+        self.on_withdrawn: list[Callable[[list[int]], None]] = []
+        """Called with the rows of pages that another worker has stored."""
+        self.on_failed: list[Callable[[StorageError], None]] = []
+        self.on_due: list[Callable[[], None]] = []
+        """Called when a checkpoint should not wait."""
+        self.on_seed: list[Callable[[str], bool]] = []
+        """Called with each pushed seed; False if it is none."""
+        self.on_word: dict[str, Callable[[str], None]] = {SAID: self._said}
+        """Called with what follows the word in a message of another worker; that of "" with messages without one."""
 
     def given_up(self, key: bytes) -> None:
-        for listener in self._runtime.on_given_up:
+        for listener in self.on_given_up:
             listener(key)
 
     def linked_to(self, key: bytes) -> None:
-        """Queue again, as a page, what was fetched as a requisite and is now linked to: its links count."""
-        frontier, store = self._runtime.frontier, self._runtime.pages.store
-        record = frontier.urls.get(key)
-        stored = store.media_type(record.url) if record is not None and store is not None else None
-        if stored is None or stored in HTML:
-            frontier.again(key)
+        for listener in self.on_linked_to:
+            listener(key)
 
     def woken(self) -> None:
-        wake(self._runtime.crawler)
+        wake(self._crawler)
 
     def failed(self, error: StorageError) -> None:
-        self._runtime.checkpoints.fail(error)
+        for listener in self.on_failed:
+            listener(error)
 
     def counted(self, name: str, number: int) -> None:
-        self._runtime.stats.inc_value(name, number)
+        self._stats.inc_value(name, number)
 
     def limit_met(self, name: str) -> None:
-        if not is_closing(self._runtime.crawler):
-            stop(self._runtime.crawler, closing(name))
+        self.ended(closing(name))
 
     def moved(self) -> None:
-        for listener in self._runtime.on_moved:
+        for listener in self.on_moved:
             listener()
 
     def ended(self, reason: str) -> None:
-        if not is_closing(self._runtime.crawler):
-            stop(self._runtime.crawler, reason)
+        if not is_closing(self._crawler):
+            stop(self._crawler, reason)
 
     def withdrawn(self, rows: list[int]) -> None:
-        if rows:
-            self._runtime.stats.inc_value(LOST, len(rows))
-        if self._runtime.pages.store is not None:
-            self._runtime.pages.store.withdraw(rows)
+        for listener in self.on_withdrawn:
+            listener(rows)
 
     def checkpoint(self) -> None:
-        self._runtime.checkpoints.run()
+        for listener in self.on_due:
+            listener()
 
     def widened(self, url: str) -> None:
-        if url.startswith(CHANGED):
-            self._runtime.changes.hear(url.removeprefix(CHANGED))
-            return
-        if url.startswith(SAID):
-            if (heard := getattr(self._runtime.crawler.spider, "heard", None)) is not None:
-                heard(url.removeprefix(SAID))
-            return
-        self._runtime.widen(parse(url.removeprefix(LED_TO), schemes=CRAWLED), named=not url.startswith(LED_TO))
+        word, _, text = url.partition(" ")
+        if word in self.on_word:
+            self.on_word[word](text)
+        else:
+            self.on_word[""](url)
 
     def seed_pushed(self, text: str) -> bool:
-        fields = fields_of(text)
-        try:
-            url = parse(fields.get("url", ""), schemes=self._runtime.schemes)
-            request = None if fields.keys() <= {"url"} else pushed_request(url.href, fields)
-            self._runtime.widen(url, named=True)
-            if request is None:
-                self._runtime.seed([url])
-            else:
-                self._runtime.crawler.engine.crawl(request)
-        except (InvalidUrl, TypeError, ValueError):
-            return False
-        return True
+        return all(listener(text) for listener in self.on_seed)
 
-
-def pushed_request(url: str, fields: Mapping[str, Any]) -> Request:
-    """Request of a pushed seed, as scrapy-redis would make it: keys that are no part of a request are form data. Also
-    takes `headers` and `body`. Raises `TypeError` or `ValueError`.
-    """
-    given = {name: fields[name] for name in ("method", "meta", "headers", "body") if fields.get(name) is not None}
-    form = {name: value for name, value in fields.items() if name not in _OF_REQUEST}
-    if not form:
-        return Request(url, **given)
-    texts = {name: list(map(str, value)) if isinstance(value, list) else str(value) for name, value in form.items()}
-    return FormRequest(url, formdata=texts, **{"method": "GET", **given})
+    def _said(self, text: str) -> None:
+        if (heard := getattr(self._crawler.spider, "heard", None)) is not None:
+            heard(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from sitecrawl.base.errors import FormatMismatch
+from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.crawl import configuration, sharing
+from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.http.sheets import Sheets
@@ -41,6 +43,43 @@ def join_crawl(crawler: Crawler) -> Joined | None:
     from sitecrawl.cluster.join import join  # noqa: PLC0415 - Redis, for those who share
 
     return join(options)
+
+
+@dataclass(frozen=True, slots=True)
+class OurFrontier:
+    """Sitecrawl's frontier of a crawl; neither `whole` nor `team` where a project has one of its own."""
+
+    terms: LiveTerms
+    """What holds for the crawl and its hosts now."""
+    whole: DiskFrontier | None = None
+    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+    team: SharedFrontier | None = None
+    """The frontier of a worker; None where there is no cluster."""
+
+    @property
+    def local(self) -> DiskFrontier:
+        """Of what is in this process: the whole crawl, or a worker's part, another one whenever sites come or go.
+        Raises `OptionError` where a project has a frontier of its own.
+        """
+        found = self.whole if self.team is None else self.team.frontier
+        if found is None:
+            raise OptionError(NEEDS_OURS.format("This"))
+        return found
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a project has a frontier of its own, so that there is no `local`."""
+        return self.whole is None and self.team is None
+
+    @property
+    def max_pages(self) -> int:
+        """Current limit of URLs to fetch; 0 for none."""
+        return self.terms.max_pages if self.team is None else self.team.run.max_pages
+
+    def save(self) -> None:
+        """The last checkpoint is made: make the next start quick."""
+        if self.whole is not None:
+            self.whole.save()
 
 
 class FrontierFactory:

@@ -6,7 +6,7 @@ from typing import Final
 
 from scrapy.http import Response
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.frontier.urls.record import NO_REFERRER
 from sitecrawl.page.items import PageItem
 
@@ -14,7 +14,7 @@ _CHOICES: Final = 300
 """Status other than 2xx whose links are followed: Multiple Choices (RFC 9110, section 15.4.1)."""
 
 
-def page_item(response: Response, runtime: Runtime) -> PageItem:
+def page_item(response: Response, runtime: Crawl) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
     reading = runtime.reading.page_of(response)
     page = reading.page
@@ -33,6 +33,6 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
     return page
 
 
-def _url_of(key: bytes, runtime: Runtime) -> str | None:
+def _url_of(key: bytes, runtime: Crawl) -> str | None:
     record = runtime.frontier.urls.get(key) if key != NO_REFERRER else None
     return record.url if record is not None else None

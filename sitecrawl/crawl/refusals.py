@@ -68,7 +68,7 @@ PAGE: Final = "docs/refused.md"
 
 
 class Refusals(Participant):
-    """See the module. Give `finished` every fetch whose visit is over (`Runtime.fetches.on_finish`)."""
+    """See the module. Give `finished` every fetch whose visit is over (`Crawl.fetches.on_finish`)."""
 
     def __init__(self, database: Database, stats: StatsCollector) -> None:
         self._stats = stats

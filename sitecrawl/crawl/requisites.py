@@ -12,24 +12,24 @@ from collections.abc import Sequence
 from scrapy.http import Response
 
 from sitecrawl.base.limits import REQUISITES
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requests import ALLOWANCE, pack
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.queue.order import FIRST
 from sitecrawl.page.items import Link
 from sitecrawl.page.requisites import HOLDERS
 
 
-def require(runtime: Runtime, page: bytes, found: Sequence[Link], *, depth: int, allowance: int) -> None:
+def require(runtime: Crawl, page: bytes, found: Sequence[Link], *, depth: int, allowance: int) -> None:
     """Queue `found`, the requisites of the page, style sheet or frame with the key `page`; at most `allowance`,
     nested ones included.
     """
     wanted = found[:allowance]
     holders = [link for link in wanted if link.kind in HOLDERS]
     left = (allowance - len(wanted)) // len(holders) if holders else 0
-    new = runtime.require(page, [link for link in wanted if link.kind not in HOLDERS], depth=depth)
-    new += runtime.require(page, holders, depth=depth, request=_request(left) if left else None)
+    new = runtime.found.require(page, [link for link in wanted if link.kind not in HOLDERS], depth=depth)
+    new += runtime.found.require(page, holders, depth=depth, request=_request(left) if left else None)
     runtime.stats.inc_value("requisites/found", len(found))
     runtime.stats.inc_value("requisites/new", new)
     if len(wanted) < len(found) or (holders and not left):
@@ -41,7 +41,7 @@ def _request(allowance: int) -> bytes:
     return pack({"meta": {ALLOWANCE: allowance}, "priority": FIRST})
 
 
-def read_requisite(runtime: Runtime, fetch: Fetch, response: Response) -> None:
+def read_requisite(runtime: Crawl, fetch: Fetch, response: Response) -> None:
     """Queue the requisites of a fetched requisite. Its links are not followed."""
     allowance = response.meta.get(ALLOWANCE, 0)
     if allowance and 200 <= response.status < 300:

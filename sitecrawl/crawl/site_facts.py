@@ -44,7 +44,7 @@ class HostPages:
 
 
 class SiteFacts:
-    """Give `finished` every fetch whose visit is over (`Runtime.fetches.on_finish`)."""
+    """Give `finished` every fetch whose visit is over (`Crawl.fetches.on_finish`)."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, HostPages] = {}

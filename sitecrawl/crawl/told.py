@@ -27,6 +27,8 @@ class Told(Participant):
 
     def __init__(self, terms: Terms, scope: Scope | None, database: Database) -> None:
         self.since = _changes(database, terms)
+        if self.since:
+            logger.info("Since the last run: %s", "; ".join(self.since))
         self._terms = replace(terms, since=self.since)
         self._scope = scope
         self._database = database

@@ -33,7 +33,7 @@ RENDERING: Final = b"rendering"
 UNRENDERED: Final = b"unrendered/"
 """`rendering.unrendered`: a page that crashed in the browser, by its key behind the slash."""
 PAGES: Final = b"pages"
-"""`crawl.runtime`: how far the page store had come."""
+"""`crawl.build`: how far the page store had come."""
 LINKS_READ: Final = b"links-read"
 """`plugins.checking.rereading`: after a repair that may have lost URLs, the row of the page index up to which the
 stored pages' links have been read again, 8 bytes."""

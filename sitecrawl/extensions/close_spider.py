@@ -9,9 +9,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
 
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import only_looks
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import crawl_limits, redis_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class CloseSpider:
         settings = crawler.settings
         if redis_of(settings) is None or only_looks() or not has_our_scheduler(settings):
             return OwnCloseSpider.from_crawler(crawler)
-        team = Runtime.of(crawler).team if crawl_limits(settings).of_run else None
+        team = Crawl.of(crawler).ours.team if crawl_limits(settings).of_run else None
         if team is None:
             raise NotConfigured
         extension = cls(team.exchange)

@@ -39,8 +39,8 @@ from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.access import Access
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import PUT_OFF
 from sitecrawl.extensions.download_errors import (
     HELPS,
@@ -99,7 +99,7 @@ class DownloadHandler(BaseDownloadHandler):
     @cached_property
     def _access(self) -> Access:
         """Made at the first fetch, because Scrapy only logs errors in making a handler."""
-        return Runtime.of(self.crawler).access
+        return Crawl.of(self.crawler).access
 
     async def download_request(self, request: Request) -> Response:
         try:
@@ -152,7 +152,7 @@ class DownloadHandler(BaseDownloadHandler):
         """Host in the frontier whose seat the request has, if it may be put off before an answer: a request safe
         to repeat, with nothing that waits for it as for the last URL of a level.
         """
-        runtime = Runtime.of(self.crawler)
+        runtime = Crawl.of(self.crawler)
         fetch = runtime.fetches.behind(request) if request.method in _SAFE else None
         return None if fetch is None or self._keeps_levels else fetch.visit.host
 

@@ -23,11 +23,11 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 
@@ -44,7 +44,7 @@ with a delay of an hour would wait before its first request."""
 class Downloader(ScrapyDownloader):
     """`DOWNLOADER`. CONCURRENT_REQUESTS is limited by the connections this process may have."""
 
-    _runtime: Runtime | None = None
+    _runtime: Crawl | None = None
     """None without our frontier."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,7 +60,7 @@ class Downloader(ScrapyDownloader):
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
         """Timer that runs while a request waits in a slot."""
         if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
-            self._runtime = Runtime.of(crawler)
+            self._runtime = Crawl.of(crawler)
             self._said = configuration.politeness(crawler.settings)
             self._runtime.changes.on_changed.append(self._look_again)
 
@@ -68,7 +68,7 @@ class Downloader(ScrapyDownloader):
         """Whether no request may begin. A robots.txt uses the seat of the page that waits for it; else hosts
         that hang would take seats that the frontier keeps for others.
         """
-        robots = self._runtime.robots_under_way if self._runtime is not None else 0
+        robots = self._runtime.robots.under_way if self._runtime is not None else 0
         if not robots or not has(Use.UNDER_WAY):
             return super().needs_backout()
         return 0 < self.total_concurrency <= len(self.active) - robots

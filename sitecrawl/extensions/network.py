@@ -19,8 +19,8 @@ from scrapy.settings import BaseSettings
 from sitecrawl import http
 from sitecrawl.base import descriptors, limits
 from sitecrawl.base.display import printable
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.configuration import verify_tls
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import PrivateAddress
 from sitecrawl.extensions.resolver import condemn, look_up
 from sitecrawl.http import addresses
@@ -34,7 +34,7 @@ DISTRUSTED: Final = "tls/distrusted/"
 """Prefix of stats: hosts with invalid certificates by reason."""
 _HTTPS: Final = 443
 _ATTRIBUTE: Final = "sitecrawl_client"
-"""Attribute of a crawler with its client: see `Runtime.of`."""
+"""Attribute of a crawler with its client: see `Crawl.of`."""
 
 
 def client_of(crawler: Crawler) -> http.Client:
@@ -85,7 +85,7 @@ def _version(name: str) -> ssl.TLSVersion:
 
 
 def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: http.Fault) -> None:
-    runtime = Runtime.of(crawler)
+    runtime = Crawl.of(crawler)
     name = endpoint.host if endpoint.port == _HTTPS else endpoint.authority
     if runtime.outcomes.distrusted(name, fault):
         runtime.stats.inc_value(f"{DISTRUSTED}{fault}")
@@ -96,7 +96,7 @@ def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
     """Raise `PrivateAddress` if a request for `url` on `host` must not connect to `address`."""
     if limits.PRIVATE_ADDRESS.read(crawler.settings) or addresses.is_public(address):
         return
-    if is_public_name(host) or host not in Runtime.of(crawler).seed_hosts:
+    if is_public_name(host) or host not in Crawl.of(crawler).seed_hosts:
         raise PrivateAddress(url, address)
 
 

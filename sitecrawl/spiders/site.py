@@ -19,13 +19,13 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.cluster.line import say
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks
 from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.crawldir.given import Given
@@ -145,7 +145,7 @@ class SiteSpider(Spider):
             return
         self.runtime.checkpoints.add(Given(self.given))
         began = self._begin_again()
-        self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
+        self.runtime.seeding.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.arguments.llms_txt:
             self.llms_txt = _of_plugin("llms_txt", self.settings)(self.runtime)
             self.llms_txt.ask(self.arguments.seeds)
@@ -198,8 +198,8 @@ class SiteSpider(Spider):
         return self.sitemaps is not None and key in self.sitemaps.store
 
     @property
-    def runtime(self) -> Runtime:
-        return Runtime.of(self.crawler)
+    def runtime(self) -> Crawl:
+        return Crawl.of(self.crawler)
 
     def pattern_stopped(self, pattern: str, url: str) -> None:
         """`pattern`, of `allow` or `deny`, took too long for `url`. It is named once."""
@@ -235,7 +235,7 @@ class SiteSpider(Spider):
         except InvalidUrl:
             return None
         if of_seed:
-            self.runtime.widen(target, named=False)
+            self.runtime.seeding.widen(target, named=False)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from scrapy.utils.test import get_crawler
 from waiting import until_async
 
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.pagestore import PageReader
@@ -41,12 +41,11 @@ def test_a_page_that_is_lost_at_the_last_moment(redis: Server, tmp_path: Path) -
         crawler.spider = crawler._create_spider()
         crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
         scheduler = Scheduler.from_crawler(crawler)
-        runtime = Runtime.of(crawler)
-        runtime.open_store()
-        assert runtime.team is not None
+        runtime = Crawl.of(crawler)
+        assert runtime.ours.team is not None
         assert runtime.pages.store is not None
-        runtime.team.start()
-        runtime.seed([parse(URL)])
+        runtime.ours.team.start()
+        runtime.seeding.seed([parse(URL)])
 
         def look() -> Visit | None:
             runtime.checkpoints.run()

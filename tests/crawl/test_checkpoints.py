@@ -14,8 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import checkpoints as module
-from sitecrawl.crawl.frontier_listener import FrontierListener
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.scope import Scope
@@ -25,13 +24,12 @@ from sitecrawl.urls.url import parse
 
 class Any(Spider):
     name = "any"
-    arguments = SimpleNamespace(scope=Scope())
 
 
 class Noting(Participant):
     """Notes what it is asked; fails if it is told to."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Crawl) -> None:
         self.runtime = runtime
         self.events: list[str] = []
         self.fails = False
@@ -48,14 +46,15 @@ class Noting(Participant):
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
+def runtime(tmp_path: Path) -> Iterator[Crawl]:
     crawler = get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path)})
     crawler.spider = crawler._create_spider()
+    crawler.spider.arguments = SimpleNamespace(scope=Scope())  # type: ignore[attr-defined]
     crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
-    made = Runtime.of(crawler)
+    made = Crawl.of(crawler)
     yield made
     with suppress(StorageError):  # closed already
-        made.close()
+        made.checkpoints.close_files()
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reasons
 
 
-def test_all_prepare_before_the_batch_is_written(runtime: Runtime) -> None:
+def test_all_prepare_before_the_batch_is_written(runtime: Crawl) -> None:
     """And hear of it when it is on disk."""
     one, other = Noting(runtime), Noting(runtime)
     runtime.checkpoints.add(one)
@@ -76,7 +75,7 @@ def test_all_prepare_before_the_batch_is_written(runtime: Runtime) -> None:
 
 
 def test_after_an_error_there_is_no_other_checkpoint(
-    runtime: Runtime, stops: list[str], caplog: pytest.LogCaptureFixture
+    runtime: Crawl, stops: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody is told that it was written, it is said once, and the crawl ends; also closing tries no other."""
     one, other = Noting(runtime), Noting(runtime)
@@ -94,7 +93,7 @@ def test_after_an_error_there_is_no_other_checkpoint(
     assert runtime.stats.get_value("scheduler/storage_errors") == 1
 
 
-def test_many_pages_make_one_due(runtime: Runtime) -> None:
+def test_many_pages_make_one_due(runtime: Crawl) -> None:
     """Once, until as many have been finished again."""
     runtime.fetches.finished = module.PAGES_PER_CHECKPOINT - 1
     due = [runtime.checkpoints.is_due]
@@ -106,23 +105,21 @@ def test_many_pages_make_one_due(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_seed_on_the_way(runtime: Runtime, monkeypatch: pytest.MonkeyPatch, *, named: bool) -> None:
+def test_a_seed_on_the_way(runtime: Crawl, *, named: bool) -> None:
     """It widens the scope, whoever names it; only a person's may be on a private network."""
-    monkeypatch.setattr(Any.arguments, "scope", Scope())
-    runtime.widen(parse("http://new.example/"), named=named)
-    assert Any.arguments.scope.admits(Link("http://new.example/page", "new.example"))
+    runtime.seeding.widen(parse("http://new.example/"), named=named)
+    assert runtime.scope is not None
+    assert runtime.scope.admits(Link("http://new.example/page", "new.example"))
     assert ("new.example" in runtime.seed_hosts) is named
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_seed_that_another_worker_tells_of(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, *, named: bool
-) -> None:
+def test_a_seed_that_another_worker_tells_of(runtime: Crawl, monkeypatch: pytest.MonkeyPatch, *, named: bool) -> None:
     """Is to this one what it is to the other."""
     told: list[str] = []
-    monkeypatch.setattr(runtime, "peers", SimpleNamespace(tell=told.append))
-    runtime.widen(parse("http://10.0.0.1/x"), named=named)
+    monkeypatch.setattr(runtime.peers, "tell", told.append)
+    runtime.seeding.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
-    FrontierListener(runtime).widened(*told)
+    runtime.news.widened(*told)
     assert ("10.0.0.1" in runtime.seed_hosts) is named
     assert told[1:] == told[:1]  # `SharedScope` tells nothing twice

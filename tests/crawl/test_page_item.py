@@ -11,8 +11,8 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.page_item import page_item
-from sitecrawl.crawl.runtime import Runtime
 
 HEADERS = {"Content-Type": "Text/HTML; charset=ISO-8859-1"}
 
@@ -22,14 +22,14 @@ class Any(Spider):
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
+def runtime(tmp_path: Path) -> Iterator[Crawl]:
     settings = {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path)}
-    opened = Runtime.of(get_crawler(Any, settings))
+    opened = Crawl.of(get_crawler(Any, settings))
     yield opened
-    opened.close()
+    opened.checkpoints.close_files()
 
 
-def test_facts(runtime: Runtime) -> None:
+def test_facts(runtime: Crawl) -> None:
     """URL without fragment, depth, and what the page says of itself."""
     request = Request("http://a.example/#part", meta={"depth": 3})
     body = linked("/b#x", "/b", title="Grüße").encode("latin-1")
@@ -41,7 +41,7 @@ def test_facts(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])
-def test_an_errors_links_are_left_out(runtime: Runtime, status: int) -> None:
+def test_an_errors_links_are_left_out(runtime: Crawl, status: int) -> None:
     """Only a success speaks for its site."""
     request = Request("http://a.example/")
     response = HtmlResponse(request.url, status, HEADERS, linked("/b").encode(), request=request)
@@ -50,7 +50,7 @@ def test_an_errors_links_are_left_out(runtime: Runtime, status: int) -> None:
     assert page.body == response.body
 
 
-def test_what_is_no_text(runtime: Runtime) -> None:
+def test_what_is_no_text(runtime: Crawl) -> None:
     """A picture has a type and a size, and neither charset nor links."""
     request = Request("http://a.example/x.png")
     response = Response(request.url, 200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n", request=request)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.wishes import Wishes, wish
@@ -13,17 +16,24 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
+def wishes_in(directory: Path, calls: list[int], number: int) -> Wishes:
+    """Those of a crawl in which nobody is given up: it notes `number` where it is asked to retry."""
+    by_hand = SimpleNamespace(retry_given_up=lambda: calls.append(number))
+    ours: Any = SimpleNamespace(team=None, is_replaced=False, local=SimpleNamespace(by_hand=by_hand))
+    return Wishes(directory, get_crawler(), ours)
+
+
 def test_a_wish(tmp_path: Path) -> None:
     """A crash before the checkpoint is on disk does not lose it."""
     calls: list[int] = []
     with closing(Database(tmp_path / "db", hash_name=HASH_NAME)) as database:
-        wishes = Wishes(tmp_path, lambda: calls.append(1))
+        wishes = wishes_in(tmp_path, calls, 1)
         wishes.prepare(database.batch())
         wishes.committed()
         assert not calls
         wish(tmp_path)
         wishes.prepare(database.batch())
-        Wishes(tmp_path, lambda: calls.append(2)).prepare(database.batch())  # after a crash
+        wishes_in(tmp_path, calls, 2).prepare(database.batch())  # after a crash
         wishes.committed()
         wishes.prepare(database.batch())
     assert calls == [1, 2]

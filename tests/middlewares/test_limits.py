@@ -11,7 +11,7 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.utils.test import get_crawler
 
 from middlewares.limits import DecodingMiddleware
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 
 class Plain(Spider):
@@ -30,6 +30,6 @@ def test_a_request_accepts_what_it_does_of_scrapys(headers: dict[str, Any], tmp_
             assert middleware.process_request(request=request) is None
             sent.append(request.headers)
     finally:
-        Runtime.of(crawler).close()
+        Crawl.of(crawler).checkpoints.close_files()
     assert sent[0] == sent[1]
     assert b"Accept-Encoding" in sent[0]

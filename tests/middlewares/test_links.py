@@ -13,9 +13,9 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from middlewares.links import LinksMiddleware
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import VISIT
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.urls.url import parse
 
@@ -36,9 +36,9 @@ class Links:
         crawler = get_crawler(spider, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory)})
         crawler.spider = spider()
         self.stats = crawler.stats
-        self.runtime = Runtime.of(crawler)
+        self.runtime = Crawl.of(crawler)
         self.middleware = LinksMiddleware.from_crawler(crawler)
-        self.runtime.seed([parse("http://a.example/")])
+        self.runtime.seeding.seed([parse("http://a.example/")])
         visit = self.runtime.frontier.next()
         assert visit is not None
         self.fetch: Fetch = self.runtime.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
@@ -55,7 +55,7 @@ class Links:
 def links(tmp_path: Path) -> Iterator[Links]:
     made = Links(tmp_path, Choosy)
     yield made
-    made.runtime.close()
+    made.runtime.checkpoints.close_files()
 
 
 def test_a_spider_chooses(links: Links) -> None:
@@ -83,7 +83,7 @@ def test_a_spider_chooses_all_at_once(tmp_path: Path) -> None:
     list(made.middleware.process_spider_output(Response(page.url), [page]))
     assert asked == [3]
     assert made.waiting() == 2
-    made.runtime.close()
+    made.runtime.checkpoints.close_files()
 
 
 def test_asynchronous_output(links: Links) -> None:
@@ -117,4 +117,4 @@ def test_without_admits_every_link_is_followed(tmp_path: Path) -> None:
     page = made.page("http://a.example/1", "http://b.example/")
     list(made.middleware.process_spider_output(Response(page.url), [page]))
     assert made.waiting() == 2
-    made.runtime.close()
+    made.runtime.checkpoints.close_files()

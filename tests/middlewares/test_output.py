@@ -22,7 +22,7 @@ from scrapy.utils.test import get_crawler
 from middlewares.output import JOINED, OutputMiddleware
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 
 class Own(BaseSpiderMiddleware):
@@ -92,7 +92,7 @@ async def _all(outputs: AsyncIterator[Any]) -> list[Any]:
 def output(tmp_path: Path) -> Iterator[Output]:
     made = Output(tmp_path, DEPTH_LIMIT=2, URLLENGTH_LIMIT=50)
     yield made
-    Runtime.of(made.crawler).close()
+    Crawl.of(made.crawler).checkpoints.close_files()
 
 
 def answer(url: str = "http://a.example/", **meta: Any) -> Response:
@@ -123,7 +123,7 @@ def test_start_requests_are_marked(output: Output) -> None:
     request, item = Request("http://a.example/"), {"an": "item"}
     assert output.started(request, item) == [request, item]
     assert request.meta["is_start_request"] is True
-    assert "a.example" in Runtime.of(output.crawler).seed_hosts
+    assert "a.example" in Crawl.of(output.crawler).seed_hosts
 
 
 def test_a_part_may_be_switched_off(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_part_may_be_switched_off(tmp_path: Path) -> None:
     made = Output(tmp_path, URLLENGTH_LIMIT=0)
     wanted = Request("http://a.example/" + "x" * 10_000)
     assert made.of(answer(), wanted) == [wanted]
-    Runtime.of(made.crawler).close()
+    Crawl.of(made.crawler).checkpoints.close_files()
 
 
 def test_an_error_of_the_crawls_files_ends_it(output: Output) -> None:

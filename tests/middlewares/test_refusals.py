@@ -16,8 +16,8 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from middlewares.refusals import Challenge, RefusalsMiddleware
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.refusals import ADVICE
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.report.gather import gather
@@ -228,5 +228,5 @@ def test_what_a_challenge_asks_for_has_a_limit(tmp_path: Path) -> None:
         with pytest.raises(Challenge) as found:
             RefusalsMiddleware(crawler).process_response(Request(url), Response(url, 403, headers))
     finally:
-        Runtime.of(crawler).close()
+        Crawl.of(crawler).checkpoints.close_files()
     assert found.value.wait == 60

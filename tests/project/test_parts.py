@@ -46,8 +46,8 @@ class Pages(Stock):
 
     def parse(self, response):
         from sitecrawl.crawl.page_item import page_item
-        from sitecrawl.crawl.runtime import Runtime
-        yield page_item(response, Runtime.of(self.crawler))
+        from sitecrawl.crawl.build import Crawl
+        yield page_item(response, Crawl.of(self.crawler))
         yield from super().parse(response)
 
 

@@ -119,4 +119,4 @@ def test_a_command_imports_no_crawl(
     _, job = crawled
     modules = imported(tmp_path, *words, "-d", str(job))
     assert packages(modules) & UNUSED == set()
-    assert modules.keys() & {"sitecrawl.crawl.runtime", "sitecrawl.scheduler", "sitecrawl.addon"} == set()
+    assert modules.keys() & {"sitecrawl.crawl.build", "sitecrawl.scheduler", "sitecrawl.addon"} == set()

@@ -27,6 +27,7 @@ from sitecrawl.cluster.line import to_parent
 from sitecrawl.console.greeting import subject_of
 from sitecrawl.console.version import Versioned
 from sitecrawl.crawl import directories, sharing
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.directories import is_job
@@ -37,7 +38,6 @@ from sitecrawl.crawl.outputs import outputs
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.reading import NO_PARSER
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
@@ -161,10 +161,10 @@ class Command(Versioned, ScrapyCrawl):
             self.exitcode = WITHOUT_PAGE * declared.EXIT_CODES.read(crawler.settings)
         elif crawler.stats.get_value("finish_reason") == HELD_BACK:
             self.exitcode = LEAVES_HELD_BACK * declared.EXIT_CODES.read(crawler.settings)
-        runtime = Runtime.made(crawler)
+        runtime = Crawl.made(crawler)
         if runtime is not None and to_parent() is None:  # many workers' are written when all have ended
             is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
-            self._write_outputs(crawler.settings, runtime.path, is_stopped=is_stopped)
+            self._write_outputs(crawler.settings, runtime.directory.path, is_stopped=is_stopped)
 
     def _write_outputs(self, settings: Settings, directory: Path, *, is_stopped: bool) -> None:
         """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""

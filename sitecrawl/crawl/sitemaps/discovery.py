@@ -62,7 +62,7 @@ class Discovery:
         self._store = registry.store
         self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
         """Answers of hosts that were not searched for sitemaps."""
-        self._runtime.on_robots.append(self._robots_fetched)
+        self._runtime.robots.on_answer.append(self._robots_fetched)
 
     def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:
         """Look for sitemaps on the hosts of `sites`; `robots_fetched`: the crawl has asked for their robots.txt."""
@@ -80,7 +80,7 @@ class Discovery:
         key = self._registry.key(url)
         if (robots := self._robots.pop(key, None)) is not None:
             self._read_robots(key, record, robots)
-        elif robots_fetched or not self._runtime.asks_robots:
+        elif robots_fetched or not self._runtime.robots.are_made:
             self._registry.queue(key, record)
 
     def _robots_fetched(self, url: str, response: Response | None) -> None:

@@ -198,7 +198,7 @@ class Reading:
         if new and Capability.RECORDS in self._runtime.frontier.can:
             priority = min(0, registry.priority(record))
             links = [Link(child.url, child.host, priority=priority) for _, child in new]
-            self._runtime.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
+            self._runtime.found.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:
             known = self._runtime.frontier.urls.get(key)
             if known is None or known.state != UrlState.QUEUED:  # too deep, or fetched before as a page
@@ -207,7 +207,7 @@ class Reading:
 
     def _queue_pages(self, pages: Sequence[tuple[float, Link]], rest: int) -> None:
         record, links = self._record, [link for _, link in pages]
-        record.unfinished += self._runtime.expand(self._answer.fetch, links, rest=rest)
+        record.unfinished += self._runtime.found.expand(self._answer.fetch, links, rest=rest)
         for link in links[: _REMEMBERED - len(self._listed)]:
             self._listed[link.key[-_DIGEST:]] = not self._runtime.peers.has(link.host)
         self._registry.store.put(self._answer.key, record)

@@ -10,8 +10,8 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore
@@ -39,7 +39,7 @@ _DEPTH: Final = 1
 class Registry:
     """See the module. `admits` says which links belong to the crawl."""
 
-    def __init__(self, runtime: Runtime, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
+    def __init__(self, runtime: Crawl, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
         self.runtime = runtime
         self.options = options
         self.admits = admits
@@ -48,10 +48,10 @@ class Registry:
         """By host, the sitemaps that indexes within indexes have named."""
         self.count_left()
         runtime.checkpoints.add(self.store)
-        runtime.on_moved.append(self.store.reload)
+        runtime.news.on_moved.append(self.store.reload)
 
     def key(self, url: Url) -> bytes:
-        return self.runtime.fingerprints.url(self.runtime.canonicalizer.canonical(url))
+        return self.runtime.keys.fingerprints.url(self.runtime.keys.canonicalizer.canonical(url))
 
     def add(
         self, url: Url, kind: Kind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()

@@ -19,11 +19,11 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import SITEMAP
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.discovery import Discovery
@@ -46,7 +46,7 @@ class Sitemaps:
 
     def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool = False) -> None:
         self._crawler = crawler
-        self._runtime = runtime = Runtime.of(crawler)
+        self._runtime = runtime = Crawl.of(crawler)
         self._registry = Registry(runtime, configuration.sitemaps(crawler.settings), admits)
         self.store = self._registry.store
         self._discovery = Discovery(self._registry)
@@ -57,10 +57,10 @@ class Sitemaps:
         """Pages under way because a sitemap says that they have changed → that sitemap."""
         self._answered: set[bytes] = set()
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
-        self._added = Added(runtime.path)
+        self._added = Added(runtime.directory.path)
         runtime.checkpoints.add(self._added)
         runtime.fetches.on_finish.append(self._finished)
-        runtime.on_given_up.append(self._given_up)
+        runtime.news.on_given_up.append(self._given_up)
         self._ticks = create_looping_call(self.tick)
         crawler.signals.connect(self._stop, signals.spider_closed)
         if watch:

@@ -19,10 +19,10 @@ from scrapy.utils.defer import deferred_from_coro
 
 from middlewares.links import admitted, require_parts
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.privates import wake
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.participant import Participant
@@ -62,7 +62,7 @@ class Rereading(Participant):
             batch.put("meta", LINKS_READ, self._row.to_bytes(_ROW_BYTES))
 
     def _begin(self) -> None:
-        self._runtime = Runtime.of(self._crawler)
+        self._runtime = Crawl.of(self._crawler)
         try:
             data = self._runtime.database.get("meta", LINKS_READ)
         except StorageError as error:
@@ -85,7 +85,7 @@ class Rereading(Participant):
 
     async def _read_all(self) -> None:
         """Raises `StorageError`, `Stopping`."""
-        with closing(PageReader(self._runtime.path)) as reader:
+        with closing(PageReader(self._runtime.directory.path)) as reader:
             await self._read_from(reader)
 
     async def _read_from(self, reader: PageReader) -> None:
@@ -120,12 +120,12 @@ class Rereading(Participant):
 def follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capture) -> int:
     """Follow links of a stored page again, or of a redirect, which adds no depth."""
     assert crawler.spider
-    runtime = Runtime.of(crawler)
+    runtime = Crawl.of(crawler)
     links = admitted(crawler.spider, links)
     if (score := getattr(crawler.spider, "score", None)) is not None:
         for link in links:
             link.score = score(link)
     depth = (capture.depth or 0) + (capture.redirect_to is None)
-    new = runtime.rediscover(capture.url, links, depth=max(1, depth))
-    require_parts(runtime, parts, runtime.key_of(capture.url), depth=capture.depth or 0)
+    new = runtime.found.rediscover(capture.url, links, depth=max(1, depth))
+    require_parts(runtime, parts, runtime.keys.key_of(capture.url), depth=capture.depth or 0)
     return new

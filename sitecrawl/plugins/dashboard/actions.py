@@ -10,8 +10,8 @@ from typing import Any, Final
 from scrapy.crawler import Crawler
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing, stop, wake
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import check_ftp, seeds_of
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
@@ -49,7 +49,7 @@ class Actions(Participant):
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
     """
 
-    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
         self._crawler = crawler
         self._runtime = runtime
         self._new_seeds: list[str] = []
@@ -63,7 +63,7 @@ class Actions(Participant):
             "set": self._set,
         }
         for href in self._stored_seeds():
-            runtime.widen(parse(href, schemes=CRAWLED), named=True)
+            runtime.seeding.widen(parse(href, schemes=CRAWLED), named=True)
 
     @property
     def paused(self) -> bool:
@@ -116,9 +116,9 @@ class Actions(Participant):
         urls = seeds_of(words, schemes=CRAWLED)
         check_ftp(urls, ftp="ftp" in self._runtime.schemes)
         for url in urls:
-            self._runtime.widen(url, named=True)
+            self._runtime.seeding.widen(url, named=True)
         self._new_seeds += [url.href for url in urls]
-        new = self._runtime.seed(urls)
+        new = self._runtime.seeding.seed(urls)
         wake(self._crawler)
         return self._added(urls, new)
 
@@ -166,8 +166,8 @@ class Actions(Participant):
         return f"{change}{_MEANING.get(option, '')}"
 
     def _do(self, act: Act) -> str:
-        assert self._runtime.whole is not None
-        done = act.do(self._runtime.whole.by_hand)
+        assert self._runtime.ours.whole is not None
+        done = act.do(self._runtime.ours.whole.by_hand)
         wake(self._crawler)
         return done
 
@@ -201,8 +201,8 @@ class ClusterActions(Actions):
             self._stop({})
 
     def _do(self, act: Act) -> str:
-        assert self._runtime.team is not None
-        self._runtime.team.act(act)
+        assert self._runtime.ours.team is not None
+        self._runtime.ours.team.act(act)
         return f"{_COMING[act.name]}: {act.unit}. Whoever has the host hears of it within seconds"
 
     def _added(self, urls: Sequence[Url], new: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.plugins.dashboard.actions import ClusterActions
@@ -45,7 +45,7 @@ class ClusterMonitor(Monitor):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Crawl,
         frontier: SharedFrontier,
         board: Board,
         actions: ClusterActions,
@@ -148,7 +148,7 @@ class ClusterMonitor(Monitor):
 
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
-        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
+        names = {"name": process_name(), "place": self._runtime.directory.path.name, "spider": self.spider}
         last = None if self.ending else last_fetches(self._frontier.frontier)
         held = len(self._frontier.holdings.held)
         return worker_of(names, self.state, self._own, held, "" if last is None else str(last))

@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.board import Board
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.shared_frontiers import board_of
 from sitecrawl.plugins.dashboard.actions import ClusterActions
 from sitecrawl.plugins.dashboard.cluster import ClusterMonitor
@@ -191,13 +191,14 @@ def _is_plain(value: object, depth: int) -> bool:
 
 
 def begin(
-    runtime: Runtime, actions: ClusterActions, streams: Streams, spider: str, paused: Callable[[], str]
+    runtime: Crawl, actions: ClusterActions, streams: Streams, spider: str, paused: Callable[[], str]
 ) -> tuple[ClusterMonitor, EveryTable]:
     """Watch the crawl with the others, and answer what they ask."""
-    assert runtime.team is not None
+    assert runtime.ours.team is not None
     assert runtime.joined is not None
     board = board_of(runtime.joined, runtime.peers.session)
-    monitor = ClusterMonitor(runtime, runtime.team, board, actions, spider=spider, watched=lambda: len(streams) > 0)
+    team = runtime.ours.team
+    monitor = ClusterMonitor(runtime, team, board, actions, spider=spider, watched=lambda: len(streams) > 0)
     own = tables_of(runtime, monitor.meter, paused, PART_ROWS)
     tables = EveryTable(own, board, monitor.others)
     tables.named |= {name: own[name] for name in ("changes", "terms")}  # which are the same on all

@@ -17,9 +17,9 @@ from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.line import say
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
 from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
@@ -90,14 +90,14 @@ class Dashboard:
         return dashboard
 
     def spider_opened(self, spider: Spider) -> None:
-        self._runtime = runtime = Runtime.of(self._crawler)
+        self._runtime = runtime = Crawl.of(self._crawler)
         try:
-            self._actions = (Actions if runtime.team is None else ClusterActions)(self._crawler, runtime)
+            self._actions = (Actions if runtime.ours.team is None else ClusterActions)(self._crawler, runtime)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
         runtime.checkpoints.add(self._actions)
-        if runtime.team is None:
+        if runtime.ours.team is None:
             self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         else:
             self._monitor, self._everyone = self._begin_shared(spider)

@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.plugins.dashboard.meter import Meter
@@ -131,7 +131,7 @@ COUNTERS: Final = tuple(one.name for one in fields(Figures) if one.default_facto
 class Sampler:
     """Takes samples of one crawler."""
 
-    def __init__(self, runtime: Runtime, meter: Meter) -> None:
+    def __init__(self, runtime: Crawl, meter: Meter) -> None:
         self._runtime = runtime
         self._meter = meter
         self._pages, self._bytes = Rate(), Rate()
@@ -152,7 +152,7 @@ class Sampler:
         stats = self._runtime.stats.get_stats()
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
-        whole, team = self._runtime.whole, self._runtime.team
+        whole, team = self._runtime.ours.whole, self._runtime.ours.team
         counts = _of_frontier(whole) if whole is not None else self._of_worker(team) if team is not None else {}
         return Figures(
             at=time.time(),
@@ -180,7 +180,7 @@ class Sampler:
             content=self._runtime.fetches.content.figures().counts(),
             sitemaps={name.replace("/", "_"): number for name, number in sorted(_under(stats, "sitemaps/"))},
             rendering={name: number for name, number in _under(stats, "rendering/") if "/" not in name},
-            browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},
+            browser=next((load()._asdict() for load in self._runtime.browsers), {}),
             remote={name: number for name, number in _under(stats, "remote/") if name != "place"},
             **counts,
         )

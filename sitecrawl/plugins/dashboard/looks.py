@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.judge.held import HeldSets
@@ -36,7 +36,7 @@ class Looks:
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Crawl,
         frontier: Callable[[], DiskFrontier],
         politeness: PolitenessOptions,
         meter: Meter,
@@ -72,7 +72,7 @@ class Looks:
         """The stored pages; None where none are stored. Raises `StorageError`."""
         with ExitStack() as stack:
             stores = self._runtime.pages.store is not None
-            yield stack.enter_context(PageReader(self._runtime.path)) if stores else None
+            yield stack.enter_context(PageReader(self._runtime.directory.path)) if stores else None
 
     def _live(self, key: bytes, name: str) -> Live | None:
         frontier = self._frontier()
@@ -119,15 +119,13 @@ def _changed(change: Change) -> Row:
     }
 
 
-def tables_of(
-    runtime: Runtime, meter: Meter, paused: Callable[[], str], max_rows: int = MAX_ROWS
-) -> dict[str, Table]:
+def tables_of(runtime: Crawl, meter: Meter, paused: Callable[[], str], max_rows: int = MAX_ROWS) -> dict[str, Table]:
     """All tables of what this process has, by their names. `paused` says why nothing is asked for at all, empty while
     something is; `max_rows` are those of one answer.
     """
 
     def frontier() -> DiskFrontier:
-        return runtime.local
+        return runtime.ours.local
 
     politeness = configuration.politeness(runtime.crawler.settings)
     held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)

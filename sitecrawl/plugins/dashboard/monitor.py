@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import History
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 class Monitor(Participant, ABC):
     """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
 
-    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
         self._runtime = runtime
         self._actions = actions
         self.spider = spider
@@ -114,7 +114,7 @@ class Monitor(Participant, ABC):
         """Of this worker, what does not change every second."""
         return {
             "spider": self.spider,
-            "directory": str(self._runtime.path),
+            "directory": str(self._runtime.directory.path),
             "resumed": self._runtime.directory.resumed,
             "ending": self.ending,
             "order": declared.ORDER.read(self._runtime.crawler.settings),
@@ -124,7 +124,7 @@ class Monitor(Participant, ABC):
 class LocalMonitor(Monitor):
     """Of a crawl by one process, whose history is stored now and then."""
 
-    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
         self._history = _history(runtime)
         self._before = self._history.last()
         """Totals of the runs before this one."""
@@ -161,7 +161,11 @@ class LocalMonitor(Monitor):
         return {"workers": [self._worker()]}
 
     def _worker(self) -> dict[str, Any]:
-        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
+        last = (
+            last_fetches(self._runtime.ours.whole)
+            if self._runtime.ours.whole is not None and not self.ending
+            else None
+        )
         told = {"last": "" if last is None else str(last), "lacking": self._lacking()}
         return {"id": process_name(), "state": self.state, "figures": asdict(self.figures), **told}
 
@@ -176,7 +180,7 @@ class LocalMonitor(Monitor):
         return {"workers": [worker]}
 
 
-def _history(runtime: Runtime) -> History:
+def _history(runtime: Crawl) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
     stored = runtime.database.get("meta", HISTORY)
     if stored is not None:

@@ -32,8 +32,8 @@ from sitecrawl.base import plugins
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import temporary
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.sitemap.entry import ParseReport
 from sitecrawl.page.sitemap.locations import in_robots
@@ -106,7 +106,7 @@ class DryRun:
         self._max_pages = max_pages
         self._gathers = gathers
         """Whether the crawl fetches what sitemaps list."""
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         self._agent = configuration.robots_agent(crawler.settings)
         self._parsers: dict[str, RobotParser] = {}
         """By scheme and host."""
@@ -123,10 +123,10 @@ class DryRun:
     async def run(self) -> list[str]:
         """Look; return lines for the user. `look` has the URLs."""
         self._crawler.signals.connect(self._robots_parsed, robots_parsed)
-        self._runtime.on_robots.append(self._robots_fetched)
+        self._runtime.robots.on_answer.append(self._robots_fetched)
         waiting: deque[tuple[str, int]] = deque()
         for seed in self._seeds:
-            self._runtime.widen(seed, named=True)
+            self._runtime.seeding.widen(seed, named=True)
             self._find(Link(seed.href, seed.host), waiting, 0)
         while waiting and len(self.look.fetched) + len(self.look.failed) < PAGES:
             await self._visit(*waiting.popleft(), waiting)

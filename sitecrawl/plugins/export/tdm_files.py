@@ -9,8 +9,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import OF_TDM_FILES
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.plugins.export import USE
 from sitecrawl.plugins.export.rights import TDM_FILE
 
@@ -31,7 +31,7 @@ class TdmFiles:
         return files
 
     def spider_opened(self) -> None:
-        Runtime.of(self._crawler).on_robots.append(self._robots_fetched)
+        Crawl.of(self._crawler).robots.on_answer.append(self._robots_fetched)
 
     def _robots_fetched(self, url: str, response: Response | None) -> None:
         root = url.removesuffix("/robots.txt")

@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.base.extras import how_to_install
+from sitecrawl.crawl.frontier_listener import SAID
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.budget import within
@@ -153,7 +154,7 @@ class FocusedSpider(SiteSpider):
             self._keep(example, kept)
 
     def _tell(self, example: str, kept: Mapping[str, float]) -> None:
-        self.runtime.say(json.dumps([example, kept]))
+        self.runtime.peers.tell(f"{SAID} {json.dumps([example, kept])}")
 
     def heard(self, text: str) -> None:
         """Another worker has read an example. Raises `CorruptFile` for what none has said."""

@@ -12,7 +12,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import name_fields
@@ -91,7 +91,7 @@ class KeywordSpider(SiteSpider):
         if self.found is None and (found := self.keyword.find(page, self.runtime.reading.text(page))) is not None:
             self.found = found
             yield found
-            Runtime.of(self.crawler).peers.end(FOUND)
+            Crawl.of(self.crawler).peers.end(FOUND)
             raise CloseSpider(FOUND)
 
     def report(self) -> Iterator[tuple[str, str]]:

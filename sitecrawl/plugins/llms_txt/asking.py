@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, pack
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.media_type import HTML
@@ -28,13 +28,13 @@ _TARGET: Final = expression(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()
 class LlmsTxt:
     """See the module."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Crawl) -> None:
         self._runtime = runtime
 
     def ask(self, seeds: Iterable[Url]) -> None:
         """Queue a request for each host, before its pages. Those of earlier runs are known and not repeated."""
         for url in {seed.host: parse(_PATH, seed.href) for seed in seeds if seed.scheme in WEB}.values():
-            link = Link(url.href, url.host, priority=1, key=self._runtime.key_of(url.href))
+            link = Link(url.href, url.host, priority=1, key=self._runtime.keys.key_of(url.href))
             request = pack({"meta": {GUESS: True}})  # nobody has said that there is one
             self._runtime.frontier.add([link], depth=_DEPTH, asked=Asked(request=request, brings_credit=True))
 

@@ -12,10 +12,10 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.http.sheets.login import Kind
 from sitecrawl.page.directives import redirect_target
@@ -45,7 +45,7 @@ class LoggedOut(IgnoreRequest):
 class LoginMiddleware:
     """Downloader middleware, where an answer is decoded and rendered, and before anything is retried."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
         self._crawler = crawler
         self._runtime = runtime
         self._sessions = {login: Session(login) for login in runtime.access.logins}
@@ -55,7 +55,7 @@ class LoginMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:
         """Raises `OptionError` for secrets that cannot be had."""
-        runtime = Runtime.of(crawler)
+        runtime = Crawl.of(crawler)
         if not runtime.access.logins:
             raise NotConfigured
         return cls(crawler, runtime)
@@ -147,13 +147,13 @@ class LoginMiddleware:
 class LoginRedirectsMiddleware:
     """Downloader middleware, before redirects are followed: one that leads to the login page is no redirect."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
         self._crawler = crawler
         self._runtime = runtime
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginRedirectsMiddleware:
-        runtime = Runtime.of(crawler)
+        runtime = Crawl.of(crawler)
         if not runtime.access.logins:
             raise NotConfigured
         return cls(crawler, runtime)
@@ -171,7 +171,7 @@ class LoginRedirectsMiddleware:
         return _again(self._runtime, request, fetch, session) if is_login else response
 
 
-def _again(runtime: Runtime, request: Request, fetch: Fetch, session: Session) -> Request:
+def _again(runtime: Crawl, request: Request, fetch: Fetch, session: Session) -> Request:
     """The request that asks once more, after a login. A page that then says the same again is left out."""
     runtime.refusals.met(request.url, Refusal(Refused.LOGGED_OUT))
     fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept

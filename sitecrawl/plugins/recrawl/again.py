@@ -27,10 +27,10 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import stop, wake
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.crawldir.participant import Participant
@@ -83,7 +83,7 @@ class Again(Participant):
 
         Returns the time at which it began; 0 without one. The frontier must be complete in this process.
         """
-        self._runtime = runtime = Runtime.of(self._crawler)
+        self._runtime = runtime = Crawl.of(self._crawler)
         if runtime.pages.store is None:
             stop(self._crawler, NO_STORE)
             return 0.0
@@ -94,7 +94,7 @@ class Again(Participant):
         self._rounds = rounds
         if not is_open:
             rounds.append(self._new_round())
-        self._versions = Versions(runtime.path)
+        self._versions = Versions(runtime.directory.path)
         self._store = RevisitStore(runtime.database, options(self._crawler.settings))
         runtime.checkpoints.add(self._store)
         runtime.checkpoints.add(self)
@@ -162,7 +162,7 @@ class Again(Participant):
         return (known is None or known.failures < MOST_FAILURES) and not self._is_held(record)
 
     def _is_held(self, record: UrlRecord) -> bool:
-        host = self._runtime.local.url_states.host_of(record)
+        host = self._runtime.ours.local.url_states.host_of(record)
         section = host.sections.get(record.section)
         return _holds(host.trap) or (section is not None and _holds(section.trap))
 

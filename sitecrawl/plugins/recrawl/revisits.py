@@ -15,11 +15,11 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, ended
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
@@ -55,14 +55,14 @@ class Recrawling:
 
     def begin(self) -> None:
         """Start fetching pages again."""
-        self._runtime = Runtime.of(self._crawler)
+        self._runtime = Crawl.of(self._crawler)
         runtime, chosen = self._runtime, options(self._crawler.settings)
         self._store = RevisitStore(runtime.database, chosen, lambda: runtime.peers.share)
         runtime.checkpoints.add(self._store)
-        runtime.on_moved.append(self._store.reload)
+        runtime.news.on_moved.append(self._store.reload)
         runtime.fetches.on_finish.append(self._finished)
-        runtime.local.link_credit.ledger.comes_back = True
-        self._versions = Versions(runtime.path)
+        runtime.ours.local.link_credit.ledger.comes_back = True
+        self._versions = Versions(runtime.directory.path)
         if not runtime.peers.are_there:  # workers have other URLs whenever sites come and go
             runtime.fetches.on_begin.append(self._begun)
             self._is_adopted = False

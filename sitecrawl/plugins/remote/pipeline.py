@@ -7,8 +7,8 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import only_looks
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.plugins.remote import REMOTE
 from sitecrawl.plugins.remote.copy import RemoteCopy, open_place, place_of
 
@@ -19,12 +19,12 @@ class RemotePipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises `OptionError` or `RemoteError`."""
-        runtime = Runtime.of(crawler)
+        runtime = Crawl.of(crawler)
         store = runtime.pages.store
         if store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
         session, manifest = runtime.peers.session, runtime.directory.manifest
-        options = place_of(crawler.settings, runtime.path, manifest, session)
+        options = place_of(crawler.settings, runtime.directory.path, manifest, session)
         remote = open_place(options, manifest, session, may_wait=runtime.directory.resumed)
         copy = RemoteCopy(remote, store, runtime.database, runtime.stats, options.wait)
         runtime.checkpoints.add(copy)

@@ -12,12 +12,12 @@ from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 from scrapy.http import Response
 
 from middlewares.robots import RobotsMiddleware
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.ending import NO_BROWSER
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.http.sheets.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
@@ -55,7 +55,7 @@ class RenderingMiddleware:
                 raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
+        self._runtime = Crawl.of(crawler)
         options = RenderOptions.from_settings(crawler.settings)
         self._renderer = Renderer(crawler, options, self._allows)
         self._sections = Sections(self._runtime.database) if options.mode == AUTO else None
@@ -65,7 +65,7 @@ class RenderingMiddleware:
         self._runtime.checkpoints.add(self._unrendered)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
-        self._runtime.browser = self._renderer.load
+        self._runtime.browsers.append(self._renderer.load)
         self._runtime.fetches.on_finish.append(self._finished)
         crawler.signals.connect(self._ask_again, signals.spider_opened)
         crawler.signals.connect(self._close, signals.engine_stopped)

@@ -16,9 +16,9 @@ from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.browser_load import BrowserLoad
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
@@ -62,7 +62,7 @@ class Renderer:
         self._identity = new_identity()
         self._browser = Browser(crawler.stats, options, launch_options(crawler.settings), self._identity.spki)
         self._handler = DownloadHandler(crawler)
-        self._access = Runtime.of(crawler).access
+        self._access = Crawl.of(crawler).access
         self.kept = Kept()
         self._max_size = limits.DECODED_SIZE.read_most(crawler.settings)
         self._network = Network(self._handler, allows, self.kept, self._shown, crawler.stats, options, self._max_size)

@@ -17,8 +17,8 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.crawl import directories
-from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.plugins.dashboard.extension import Dashboard
 from sitecrawl.plugins.telemetry import OTEL
@@ -67,7 +67,7 @@ class Telemetry:
         from sitecrawl.plugins.telemetry import instruments, providers  # noqa: PLC0415 - an extra
         from sitecrawl.plugins.telemetry.spans import FetchSpans  # noqa: PLC0415
 
-        runtime = Runtime.of(self._crawler)
+        runtime = Crawl.of(self._crawler)
         self._quiet.begin(providers.without_secrets)
         about = providers.resource(_about(runtime, spider))
         try:
@@ -92,13 +92,13 @@ class Telemetry:
             self._crawler.stats.set_value("otel/errors", self._quiet.errors)
 
 
-def _about(runtime: Runtime, spider: Spider) -> dict[str, str]:
+def _about(runtime: Crawl, spider: Spider) -> dict[str, str]:
     shared = runtime.joined.options.crawl if runtime.joined is not None else ""
     return {
         "service.name": "sitecrawl",
         "service.version": __version__,
         "service.instance.id": process_name(),
-        "sitecrawl.crawl": shared or runtime.path.name,
+        "sitecrawl.crawl": shared or runtime.directory.path.name,
         "sitecrawl.spider": spider.name,
         **({"sitecrawl.worker": process_name()} if shared else {}),
     }

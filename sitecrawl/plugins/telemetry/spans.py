@@ -26,8 +26,8 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.runtime import Runtime
 
 _PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
 _NOWHERE: Final = Context()
@@ -57,7 +57,7 @@ class FetchSpans:
         self._tracer = tracer
         self._traced: WeakKeyDictionary[Request, _Traced] = WeakKeyDictionary()
 
-    def connect(self, crawler: Crawler, runtime: Runtime) -> None:
+    def connect(self, crawler: Crawler, runtime: Crawl) -> None:
         runtime.fetches.on_begin.append(self.begun)
         runtime.fetches.on_finish.append(self.finished)
         for receiver, signal in (

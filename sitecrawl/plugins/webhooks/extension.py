@@ -25,10 +25,10 @@ from sitecrawl.base import limits
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration, directories
-from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.outcomes import NO_PAGE
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.terms import terms_of
@@ -84,7 +84,7 @@ class Webhooks:
     # The crawl's life
 
     def spider_opened(self, spider: Spider) -> None:
-        self._runtime = runtime = Runtime.of(self._crawler)
+        self._runtime = runtime = Crawl.of(self._crawler)
         self._began = time.monotonic()
         self._client = _client(self._crawler.settings)
         count = self._crawler.stats.inc_value
@@ -177,7 +177,7 @@ class Webhooks:
         shared = runtime.joined.options.crawl if runtime.joined is not None else None
         worker = process_name() if shared is not None else None
         return {
-            "crawl": shared or runtime.path.name,
+            "crawl": shared or runtime.directory.path.name,
             "spider": spider.name,
             "job": runtime.job or None,
             "worker": worker,
@@ -222,7 +222,7 @@ class Webhooks:
 _OF_PREVIOUS: Final = {"killed": "the run before was killed", "": "the run before has left no word of its end"}
 
 
-def _previous(runtime: Runtime) -> str:
+def _previous(runtime: Crawl) -> str:
     """How the run before this one ended: Scrapy's finish reason, `killed`, or empty where nothing is known of it."""
     try:
         terms = terms_of(runtime.database)

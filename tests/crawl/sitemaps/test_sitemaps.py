@@ -17,8 +17,9 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.http import Response, TextResponse
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.crawl import build
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
-from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps import reading
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
@@ -74,7 +75,7 @@ def page(*paths: str, title: str = "t") -> Answer:
 class Crawl:
     """A crawl without Scrapy's engine: it asks the frontier what is next, and hands over what `site` says to that."""
 
-    def __init__(self, runtime: Runtime, sitemaps: Sitemaps, site: dict[str, Answer]) -> None:
+    def __init__(self, runtime: build.Crawl, sitemaps: Sitemaps, site: dict[str, Answer]) -> None:
         self.runtime, self.sitemaps, self.site = runtime, sitemaps, site
         self.asked: list[str] = []
         self.pages: list[str] = []
@@ -126,11 +127,11 @@ class Crawl:
 
     @property
     def whole(self) -> DiskFrontier:
-        assert self.runtime.whole is not None
-        return self.runtime.whole
+        assert self.runtime.ours.whole is not None
+        return self.runtime.ours.whole
 
     def key(self, href: str) -> bytes:
-        return self.runtime.fingerprints.url(self.runtime.canonicalizer.canonical(parse(href, ROOT)))
+        return self.runtime.keys.fingerprints.url(self.runtime.keys.canonicalizer.canonical(parse(href, ROOT)))
 
     def record(self, path: str = MAP) -> SitemapRecord:
         return self.sitemaps.store[self.key(path)]
@@ -167,15 +168,15 @@ class Crawl:
 def opened(directory: Path, site: dict[str, Answer], **settings: object) -> Iterator[Crawl]:
     given = {
         "ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory),
-        "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_FAILURE_DELAY": 0, **settings,
+        "ROBOTSTXT_OBEY": False, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_FAILURE_DELAY": 0, **settings,
     }  # fmt: skip
     crawler = get_crawler(AnySpider, given)
     crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
-    runtime = Runtime.of(crawler)
+    runtime = build.Crawl.of(crawler)
     try:
         yield Crawl(runtime, Sitemaps(crawler, _admits), site)
     finally:
-        runtime.close()
+        runtime.checkpoints.close_files()
 
 
 def _admits(link: Link) -> bool:
@@ -294,14 +295,14 @@ class TestDiscovery:
         """Where every host is asked for its robots.txt anyway, that answer is used: before the search, or after."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.asks_robots = True
+            crawl.runtime.robots.are_made = True
             answer = Response(f"{ROOT}/robots.txt", body=robots(MAP).body, request=Request(f"{ROOT}/robots.txt"))
             crawl.search()
             assert await crawl.run() == ["/"]
-            for listener in crawl.runtime.on_robots:
+            for listener in crawl.runtime.robots.on_answer:
                 listener(answer.url, answer)
             assert (await crawl.run())[:1] == [MAP]
-            for listener in crawl.runtime.on_robots:
+            for listener in crawl.runtime.robots.on_answer:
                 listener("http://b.example/robots.txt", answer.replace(url="http://b.example/robots.txt"))
                 listener("http://c.example/robots.txt", None)
             crawl.sitemaps._discovery.search([parse("http://b.example"), parse("http://c.example")])
@@ -480,7 +481,7 @@ class TestExpects:
         """Asking whether a response is a sitemap's changes nothing, whatever the answer."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.seed([parse(ROOT)])
+            crawl.runtime.seeding.seed([parse(ROOT)])
             visit = crawl.runtime.frontier.next()
             assert visit is not None
             told = [Kind.SITEMAP.value, How.INDEX.value, "", ["a.example"]]
@@ -580,7 +581,7 @@ class TestRedirects:
         """Where the target was fetched as a page before, it is asked for again, as a sitemap."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.seed([parse(ROOT + MAP)])
+            crawl.runtime.seeding.seed([parse(ROOT + MAP)])
             assert (await crawl.run(), crawl.pages) == ([MAP], [MAP])
             crawl.add("/old.xml")
             assert await crawl.run() == ["/old.xml", MAP, "/1"]
@@ -716,7 +717,7 @@ class TestVisits:
 
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP, "/t.xml")
-            for listener in crawl.runtime.on_given_up:
+            for listener in crawl.runtime.news.on_given_up:
                 listener(crawl.key(MAP))
                 listener(crawl.key("/unknown"))
             assert (crawl.record().failures, crawl.record("/t.xml").failures) == (1, 0)

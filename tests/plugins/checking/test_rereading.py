@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
@@ -38,7 +38,7 @@ class Reread:
         crawler.spider = crawler.spidercls()
         crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
         self.crawler: Crawler = crawler
-        self.runtime = Runtime.of(crawler)
+        self.runtime = Crawl.of(crawler)
         store(directory)
         self.found: list[tuple[str, str]] = []
         """Page and target of each link that was handed over."""
@@ -116,7 +116,7 @@ def store(directory: Path) -> None:
 def crawl(tmp_path: Path) -> Iterator[Reread]:
     made = Reread(tmp_path / "job")
     yield made
-    made.runtime.close()
+    made.runtime.checkpoints.close_files()
 
 
 def test_without_a_repair_nothing_is_read(crawl: Reread) -> None:
@@ -167,8 +167,8 @@ def test_a_crawl_that_is_stopped_goes_on_with_it(crawl: Reread) -> None:
 
 def test_a_page_that_cannot_be_read(crawl: Reread, caplog: pytest.LogCaptureFixture) -> None:
     """It is named, and the others are read."""
-    (file,) = warc_files(crawl.runtime.path)
-    with PageReader(crawl.runtime.path) as reader:
+    (file,) = warc_files(crawl.runtime.directory.path)
+    with PageReader(crawl.runtime.directory.path) as reader:
         first = reader.get(1)
     assert first is not None
     content = bytearray(file.read_bytes())

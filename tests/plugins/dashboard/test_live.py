@@ -37,7 +37,7 @@ LATE = """
 import asyncio
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 
 class Late:
     def __init__(self, database):
@@ -45,7 +45,7 @@ class Late:
 
     @classmethod
     def from_crawler(cls, crawler):
-        return cls(Runtime.of(crawler).database)
+        return cls(Crawl.of(crawler).database)
 
     async def process_start(self, start):
         try:

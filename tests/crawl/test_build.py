@@ -1,4 +1,4 @@
-"""One crawl's engine: who shares it, whose requests are whose, and what is left when it cannot start."""
+"""One crawl put together: who shares it, whose requests are whose, and what is left when it cannot start."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scrapy.utils.test import get_crawler
 from waiting import until
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, VISIT
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
 from sitecrawl.plugins.dashboard.meter import Meter
 from sitecrawl.urls.url import parse
@@ -32,40 +32,40 @@ def crawler_in(directory: Path, **settings: object) -> Crawler:
 
 
 @contextmanager
-def runtime_in(directory: Path, **settings: object) -> Iterator[Runtime]:
-    runtime = Runtime.of(crawler_in(directory, **settings))
+def runtime_in(directory: Path, **settings: object) -> Iterator[Crawl]:
+    runtime = Crawl.of(crawler_in(directory, **settings))
     yield runtime
-    runtime.close()
+    runtime.checkpoints.close_files()
 
 
-def fetch(runtime: Runtime, url: str) -> tuple[Fetch, Request]:
+def fetch(runtime: Crawl, url: str) -> tuple[Fetch, Request]:
     """The fetch of `url`, as the scheduler begins it."""
-    runtime.seed([parse(url)])
+    runtime.seeding.seed([parse(url)])
     visit = runtime.frontier.next()
     assert visit is not None
     begun = runtime.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
     return begun, begun.request
 
 
-def test_one_crawler_has_one_runtime(tmp_path: Path) -> None:
+def test_one_crawler_has_one_crawl(tmp_path: Path) -> None:
     """All components of a crawler share it, and it stays the crawler's when it is closed."""
     crawler = crawler_in(tmp_path)
-    runtime = Runtime.of(crawler)
-    assert Runtime.of(crawler) is runtime
-    runtime.close()
-    assert Runtime.of(crawler) is runtime
+    runtime = Crawl.of(crawler)
+    assert Crawl.of(crawler) is runtime
+    runtime.checkpoints.close_files()
+    assert Crawl.of(crawler) is runtime
 
 
 def test_two_crawlers_in_a_process_do_not_share_a_directory(tmp_path: Path) -> None:
     """The second is told that it is in use; another directory is fine."""
     with runtime_in(tmp_path / "1"), runtime_in(tmp_path / "2"), pytest.raises(CrawlDirectoryInUse):
-        Runtime.of(crawler_in(tmp_path / "1"))
+        Crawl.of(crawler_in(tmp_path / "1"))
 
 
 def test_a_start_that_fails_leaves_no_lock(tmp_path: Path) -> None:
     """After a wrong setting the same process can open the directory with a right one."""
     with pytest.raises(OptionError):
-        Runtime.of(crawler_in(tmp_path, SITECRAWL_ORDER="random"))
+        Crawl.of(crawler_in(tmp_path, SITECRAWL_ORDER="random"))
     with runtime_in(tmp_path):
         pass
 
@@ -73,7 +73,7 @@ def test_a_start_that_fails_leaves_no_lock(tmp_path: Path) -> None:
 def test_a_crawler_that_never_ran_is_freed(tmp_path: Path) -> None:
     """An engine that fails after the runtime was made leaves nothing that keeps the directory open."""
     crawler = crawler_in(tmp_path)
-    runtime = weakref.ref(Runtime.of(crawler))
+    runtime = weakref.ref(Crawl.of(crawler))
     del crawler
     until(lambda: gc.collect() >= 0 and runtime() is None, "it is freed, also by a thread that began with it")
     with runtime_in(tmp_path):
@@ -136,15 +136,15 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
             if is_last:
                 runtime.fetches.finish(begun)
             runtime.checkpoints.write()
-            assert runtime.whole is not None
-            good = runtime.whole.judge.good
+            assert runtime.ours.whole is not None
+            good = runtime.ours.whole.judge.good
     assert good == 1
 
 
 def test_a_full_crawl_waits_for_no_host(tmp_path: Path) -> None:
     """With as many URLs under way as there may be, no alarm is due: it would go off at once, for ever."""
     with runtime_in(tmp_path, SITECRAWL_MAX_PAGES=1, DOWNLOAD_DELAY=0.001) as runtime:
-        runtime.seed([parse("http://a.example/1"), parse("http://a.example/2")])
+        runtime.seeding.seed([parse("http://a.example/1"), parse("http://a.example/2")])
         visit = runtime.frontier.next()
         assert visit is not None
         runtime.frontier.downloaded(visit, 0.0)

@@ -1,0 +1,265 @@
+"""The one place where a crawl is put together: directory, database, frontier, page store, checkpoints.
+
+Each part is made with the parts that it needs, so this is to be read from top to bottom. Scrapy makes scheduler,
+middlewares, pipelines and extensions with nothing but their crawler: their `from_crawler` takes what they need out of
+`Crawl.of(crawler)`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base import declared, descriptors
+from sitecrawl.crawl import configuration, directories
+from sitecrawl.crawl.access import Access
+from sitecrawl.crawl.changes import Changes
+from sitecrawl.crawl.checkpoints import Checkpoints
+from sitecrawl.crawl.components import CAPTURE, WARC, has_component, has_our_scheduler
+from sitecrawl.crawl.fetches import Fetches, Pages
+from sitecrawl.crawl.found_urls import FoundUrls, UrlKeys
+from sitecrawl.crawl.frontier_listener import FrontierListener
+from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl
+from sitecrawl.crawl.last_failures import LastFailures
+from sitecrawl.crawl.outcomes import OutcomeCounts
+from sitecrawl.crawl.own_frontier import own_frontier
+from sitecrawl.crawl.pause import Pause
+from sitecrawl.crawl.privates import stop, wake
+from sitecrawl.crawl.reading import PageReading, page_reading
+from sitecrawl.crawl.refusals import Refusals
+from sitecrawl.crawl.robots import RobotsRequests
+from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawl.seeding import Seeding
+from sitecrawl.crawl.told import Told
+from sitecrawl.crawl.wishes import Wishes
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
+from sitecrawl.crawldir.meta import PAGES
+from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.peers import Peers
+from sitecrawl.frontier.scope import Scope
+from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
+from sitecrawl.pagestore.link_counts import LinkCounter
+from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.url import Schemes
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.join import Joined
+    from sitecrawl.crawl.browser_load import BrowserLoad
+
+_ATTRIBUTE = "sitecrawl_crawl"
+"""Attribute of a crawler with its crawl. A registry would keep every crawler whose engine failed to start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Crawl:
+    """The parts of a crawl. All of them are there from the beginning to the end."""
+
+    crawler: Crawler
+    stats: StatsCollector
+    job: str
+    """scrapyd's name for this run; empty without scrapyd."""
+    directory: CrawlDirectory
+    joined: Joined | None
+    """The crawl of many workers that this one has joined."""
+    database: Database
+    schemes: Schemes
+    """Of the URLs that are crawled."""
+    scope: Scope | None
+    """The spider's, if it has one of ours."""
+    access: Access
+    """Headers, cookies, proxies and logins of hosts."""
+    keys: UrlKeys
+    reading: PageReading
+    news: FrontierListener
+    frontier: Frontier
+    ours: OurFrontier
+    """What a project's own frontier does not have."""
+    peers: Peers
+    """The other workers, where the crawl is shared."""
+    terms: LiveTerms
+    """What holds for the crawl and its hosts now."""
+    found: FoundUrls
+    seed_hosts: SeedHosts
+    seeding: Seeding
+    pages: Pages
+    """Where pages go."""
+    outcomes: OutcomeCounts
+    fetches: Fetches
+    """What is under way."""
+    captures: bool
+    """Whether a middleware records the outcome of each fetch; otherwise the scheduler hears of responses alone."""
+    robots: RobotsRequests
+    browsers: list[Callable[[], BrowserLoad]]
+    """Loads of the rendering browser, whose pages' hosts stay busy until it is done; empty without rendering."""
+    last_failures: LastFailures
+    refusals: Refusals
+    pause: Pause
+    checkpoints: Checkpoints
+    changes: Changes
+    wishes: Wishes
+    told: Told | None
+    """Arguments and settings of the run; None without our scheduler."""
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Crawl:
+        """The crawl of `crawler`, made at the first call. It stays with the crawler after it is closed."""
+        crawl = cls.made(crawler)
+        if crawl is None:
+            crawl = vars(crawler)[_ATTRIBUTE] = build_crawl(crawler)
+        return crawl
+
+    @staticmethod
+    def made(crawler: Crawler) -> Crawl | None:
+        """The crawl of `crawler`, if it was made."""
+        crawl: Crawl | None = vars(crawler).get(_ATTRIBUTE)
+        return crawl
+
+
+def build_crawl(crawler: Crawler) -> Crawl:
+    """Put a crawl together by the settings and the spider of `crawler`. Raises `OptionError` and `StorageError`."""
+    descriptors.check()
+    job = getattr(crawler.spider, "_job", "")
+    joined = join_crawl(crawler)
+    directory = _directory(crawler, job, joined)
+    database = Database(directory.database, hash_name=HASH_NAME)
+    try:
+        keep_copy(database, directory)
+        return _build(crawler, job, joined, directory, database)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDirectory, database: Database) -> Crawl:
+    settings, stats, path = crawler.settings, crawler.stats, directory.path
+    assert stats
+    schemes, scope = configuration.schemes(settings), _scope(crawler)
+    access = Access(configuration.sheets(settings), path, stats, all_cookies=declared.COOKIES.read(settings))
+    keys = UrlKeys(directory.manifest.fingerprinter())
+    reading = page_reading(settings, stats)
+
+    make = FrontierFactory(
+        settings, access.sheets, path / SEEN_FILE, host_key=keys.fingerprints.host, fingerprint=keys.fingerprint
+    )
+    news = FrontierListener(crawler, stats, path)
+    peers, ours, frontier = Peers(), OurFrontier(make.terms), own_frontier(crawler, news)
+    if joined is not None:
+        frontier = peers = team = make.of_worker(database, joined, news)
+        ours = OurFrontier(make.terms, team=team)
+    elif frontier is None:
+        frontier = whole = make.own(database, news)
+        ours = OurFrontier(make.terms, whole=whole)
+
+    store = _store(crawler, directory, database, access, keys=keys, peers=peers)
+    pages = Pages(stats, store, frontier, news)
+    outcomes, seed_hosts, refusals = OutcomeCounts(database), SeedHosts(database), Refusals(database, stats)
+    fetches = Fetches(crawler, frontier, pages, outcomes, declared.DUPLICATE_CONTENT.read(settings))
+    pause = Pause(
+        stats,
+        limit=declared.MAX_WANT_TIME.read(settings),
+        is_under_way=fetches.__contains__,
+        begun=peers.pause,
+        ended=partial(wake, crawler),
+        give_up=partial(stop, crawler),
+    )
+    changes = Changes(crawler, database, ours, peers=peers, scope=scope, news=news)
+    seeding = Seeding(
+        crawler,
+        frontier,
+        keys,
+        seed_hosts,
+        scope=scope,
+        schemes=schemes,
+        peers=peers,
+        changes=changes,
+        news=news,
+    )
+    wishes = Wishes(path, crawler, ours)
+    told = _told(crawler, directory, database, access, scope) if has_our_scheduler(settings) else None
+    checkpoints = Checkpoints(
+        crawler, database, frontier, peers, fetches, ours=ours, files=(reading, pages, database), news=news
+    )
+    for part in (seed_hosts, refusals, outcomes, changes, access, wishes, store, told):
+        if part is not None:
+            checkpoints.add(part)
+    return Crawl(
+        crawler=crawler,
+        stats=stats,
+        job=job,
+        directory=directory,
+        joined=joined,
+        database=database,
+        schemes=schemes,
+        scope=scope,
+        access=access,
+        keys=keys,
+        reading=reading,
+        news=news,
+        frontier=frontier,
+        ours=ours,
+        peers=peers,
+        terms=make.terms,
+        found=FoundUrls(frontier, keys),
+        seed_hosts=seed_hosts,
+        seeding=seeding,
+        pages=pages,
+        outcomes=outcomes,
+        fetches=fetches,
+        captures=has_component(settings, "DOWNLOADER_MIDDLEWARES", CAPTURE),
+        robots=RobotsRequests(settings),
+        browsers=[],
+        last_failures=LastFailures(),
+        refusals=refusals,
+        pause=pause,
+        checkpoints=checkpoints,
+        changes=changes,
+        wishes=wishes,
+        told=told,
+    )
+
+
+def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirectory:
+    spider = crawler.spidercls.name
+    path = directories.directory(crawler.settings, spider, job)
+    if joined is None:
+        return CrawlDirectory(path, spider)
+    return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)
+
+
+def _scope(crawler: Crawler) -> Scope | None:
+    scope = getattr(getattr(crawler.spider, "arguments", None), "scope", None)
+    return scope if isinstance(scope, Scope) else None
+
+
+def _store(
+    crawler: Crawler, directory: CrawlDirectory, database: Database, access: Access, *, keys: UrlKeys, peers: Peers
+) -> WarcStore | None:
+    """The WARC page store, cut back to the last checkpoint; None without the pipeline that fills it."""
+    settings, path = crawler.settings, directory.path
+    if not has_component(settings, "ITEM_PIPELINES", WARC):
+        return None
+    options = configuration.warc(settings, access.sheets, path.name, directory.manifest.fingerprint_key)
+    counter = LinkCounter(keys.key_of, peers.has if peers.are_there else None)
+    refer_to(path, configuration.earlier_crawls(settings))
+    store = WarcStore(path, options, counter, EarlierCrawls(path, lasting=True))
+    position = database.get("meta", PAGES)
+    store.recover(json.loads(position) if position else None)
+    return store
+
+
+def _told(
+    crawler: Crawler, directory: CrawlDirectory, database: Database, access: Access, scope: Scope | None
+) -> Told:
+    seeds = getattr(getattr(crawler.spider, "arguments", None), "seeds", ())
+    key = directory.manifest.fingerprint_key
+    return Told(configuration.terms(crawler.settings, access.sheets, scope, seeds, key), scope, database)
