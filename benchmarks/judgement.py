@@ -251,6 +251,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches of a worker between two checkpoints"
     )
+    parser.add_argument("--at-once", type=int, default=1, help="pages under way at once")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--choose", action="append", default=[], metavar="NAME=VALUE,VALUE", help="see above")
     parser.add_argument("--no-rules", action="store_true", help="learn nothing about what in URLs chooses content")
@@ -265,8 +266,9 @@ def parse() -> argparse.Namespace:
 
 def tasks(arguments: argparse.Namespace, chosen: Sequence[Entry]) -> list[Task]:
     traps = overridden(arguments.set)
+    common = traps, arguments.checkpoint, not arguments.no_rules, arguments.at_once
     return [
-        Task(entry, Conditions(policy, 0, traps, arguments.checkpoint, not arguments.no_rules), arguments.budget)
+        Task(entry, Conditions(policy, 0, *common), arguments.budget)
         for entry in chosen
         for policy in arguments.policies.split(",")
     ]

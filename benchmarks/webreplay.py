@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -58,6 +59,8 @@ class Conditions:
     """Fetches between two checkpoints, of each worker."""
     learn_rules: bool = True
     """Whether the frontier learns what in URLs chooses no content."""
+    at_once: int = 1
+    """Pages that are under way at once: so many are chosen before the first of them is read."""
 
 
 def crawl(web: Web, conditions: Conditions, directory: Path) -> Outcome:
@@ -118,6 +121,7 @@ class _Crawl:
         self._replay = replay
         self._frontier = replay.frontier
         self._outcome = outcome
+        self._under_way: deque[Visit] = deque()
         self._hops: dict[str, int] = {}
         """Redirects that led to a URL, one after the other."""
         self._found = lru_cache(_KEPT_LINKS)(self._link)
@@ -131,7 +135,7 @@ class _Crawl:
         outcome = self._outcome
         begun = time.process_time()
         self.begin()
-        while outcome.fetched < conditions.budget and self.step():
+        while outcome.fetched < conditions.budget and self.step(conditions.at_once):
             if outcome.fetched % conditions.checkpoint_every == 0:
                 self._replay.commit()
             if outcome.fetched % _COUNT_EVERY == 0:
@@ -143,10 +147,14 @@ class _Crawl:
         seeds = self._web.seeds if isinstance(self._web, Copies) else [self._web.seed]
         self._frontier.add([self._replay.found(seed) for seed in seeds], depth=0)
 
-    def step(self) -> bool:
-        """Fetch the next page, if there is one."""
-        if (visit := self._frontier.next()) is None:
+    def step(self, at_once: int = 1) -> bool:
+        """Fetch the next page, if there is one, while `at_once` are under way."""
+        while len(self._under_way) < at_once and (visit := self._frontier.next()) is not None:
+            self._under_way.append(visit)
+            self._frontier.downloaded(visit, 0.0)
+        if not self._under_way:
             return False
+        visit = self._under_way.popleft()
         page = self._page(visit.url)
         self._finish(visit, page)
         self._outcome.count(page)
@@ -160,7 +168,6 @@ class _Crawl:
         return page
 
     def _finish(self, visit: Visit, page: Page) -> None:
-        self._frontier.downloaded(visit, 0.0)
         good = False
         if 200 <= page.status < 300:
             self._expand(visit, page)

@@ -33,6 +33,7 @@ FAMILIES: Final = (
     "urls",
     "queue",
     "levels",
+    "children",
     "requests",
     "given_up",
     "hosts",

@@ -37,10 +37,10 @@ from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue.order import Order, goes_last, queues_backwards
+from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
-from sitecrawl.frontier.urls.levels import Levels
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
@@ -99,7 +99,7 @@ class DiskFrontier:
         self._seen_keeper = seen
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key, is_named=terms.sheets.names)
-        self._levels = Levels(database)
+        self._breadth = Breadth(database)
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
             database,
@@ -124,7 +124,7 @@ class DiskFrontier:
             self.link_credit,
             in_flight=self.in_flight,
             wall=wall,
-            levels=self._levels if order.takes_turns else None,
+            breadth=self._breadth if order.takes_turns else None,
         )
         self.forms = Forms(
             database,
@@ -139,7 +139,7 @@ class DiskFrontier:
         )
         content = ContentIndex(database)
         self.contents = DiskContents(content, self.url_states, self.forms, self.in_flight)
-        tables = self._levels, self._meta, self.urls
+        tables = self._breadth, self._meta, self.urls
         self._parts = self.url_states, *tables, self.link_credit, content, self.forms
         self.url_states.form_section = self.forms.section_for
         self._intake = Intake(
@@ -157,7 +157,7 @@ class DiskFrontier:
         self._load()
         self.dispatcher = Dispatcher(
             order,
-            portfolio=Portfolio(order, self._levels, self.urls, self.in_flight),
+            portfolio=Portfolio(order, self._breadth, self.urls, self.in_flight),
             counts=self.counts,
             hosts=self.hosts,
             link_credit=self.link_credit,

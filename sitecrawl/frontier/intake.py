@@ -103,7 +103,13 @@ class Intake:
         self._copy(Message(link, depth, visit.key, tenth) for link in unseen)
         self._follow(here, unseen, depth=depth, referrer=visit.key)
         self._link_credit.owe(record, known, tenth)
-        hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
+        page_host = None if visit.again else host
+        hosts = [
+            self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth, page_host=page_host)
+            for link in unseen
+        ]
+        brought = [link.key for link, its_host in zip(unseen, hosts, strict=True) if its_host is page_host]
+        self._states.bring(host, visit.key, brought)
         self._link_credit.link_hosts(record, host, links)
         section = host.sections[record.section]
         for link, target in zip(unseen, hosts, strict=True):

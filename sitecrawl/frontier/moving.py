@@ -40,6 +40,7 @@ _BY_REGION: Final = (
     "urls",
     "queue",
     "levels",
+    "children",
     "requests",
     "given_up",
     "sites",

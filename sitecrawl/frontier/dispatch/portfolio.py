@@ -2,7 +2,7 @@
 
 No order is the best on every site, and none knows beforehand which it is. So one frontier serves four:
 
-- *Breadth first* (`levels`), which judges nothing.
+- *Breadth first* (`breadth`), which judges nothing.
 - *Credit alone*: AOPIC as it was published, the most credit first.
 - *Worth* (`turns`): sections in turns, by what their fetches gave of late.
 - *Worth and links*: the section that is best by its worth times the credit that it has received for each URL that is
@@ -18,8 +18,8 @@ What is guaranteed, for each host, when n of its URLs have been fetched, for wha
 Both look at what is held back as a trap, too: a verdict costs a section its turns, and not its pages. Where nothing
 else of the host waits they pick nothing, so a trap keeps no crawl going; nor do they pick what grows on a host that
 has dried up (`drought`). The other two share what is left, half and
-half. So whatever these believe, what breadth first has after n fetches is in after `SHARE` times n, as far as the
-level of a URL is known: it is that at which it was found first.
+half. So whatever these believe, what breadth first has after n fetches is in after `SHARE` times n, as far as it is
+known which page was the first to link to a URL: it is the one that was read first.
 
 A spider that asks for URLs before others, and a depth limit, decide first; within what they leave open, sections take
 turns by worth.
@@ -37,7 +37,7 @@ from sitecrawl.frontier.dispatch.turns import next_of, next_section, take_turn
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.queue.order import LEVEL_ENDS, LINK_LEVEL, Order, class_of, goes_first
-from sitecrawl.frontier.urls.levels import Levels
+from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.tables import UrlTable
 
@@ -67,9 +67,9 @@ class Pick(NamedTuple):
 class Portfolio:
     """See the module. `in_flight` holds the keys of the URLs that are being fetched."""
 
-    def __init__(self, order: Order, levels: Levels, urls: UrlTable, in_flight: Container[bytes]) -> None:
+    def __init__(self, order: Order, breadth: Breadth, urls: UrlTable, in_flight: Container[bytes]) -> None:
         self._order = order
-        self._levels = levels
+        self._breadth = breadth
         self._urls = urls
         self._in_flight = in_flight
 
@@ -127,13 +127,14 @@ class Portfolio:
 
     def _first_found(self, host: Host, fetches: int) -> tuple[bytes, Section] | None:
         """What breadth first would take, if it is behind; what is done is passed over."""
-        while SHARE * host.passed < fetches and (key := self._levels.next(host)) is not None:
+        while SHARE * host.passed < fetches and (key := self._breadth.next(host)) is not None:
             record = None if key in self._in_flight else self._urls.get(key)
             if record is not None and record.state == UrlState.QUEUED and record.host == host.key:
                 section = host.sections[record.section]
                 if not section.trap.is_left and record.rank.startswith(LINK_LEVEL):
                     return record.rank + key, section
-            self._levels.pass_over(host)
+            is_read = record is not None and record.state == UrlState.FETCHED
+            self._breadth.pass_over(host, is_read=is_read)
         return None
 
 

@@ -10,7 +10,7 @@ Invariants, between two calls:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from time import gmtime
 from typing import Final
 
@@ -30,10 +30,10 @@ from sitecrawl.frontier.queue.order import (
     serial_of,
     with_priority,
 )
+from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.given_up import GivenUp
-from sitecrawl.frontier.urls.levels import Levels
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.page.items import Link
@@ -61,7 +61,7 @@ def _never_answered(host: Host) -> bool:
 
 class UrlStates:
     """See the module. `in_flight` holds the keys of the URLs that are being fetched; `wall` gives Unix seconds. Links
-    that are new come into `levels`, if there are any.
+    that are new are filed in `breadth`, if there is one.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class UrlStates:
         *,
         in_flight: Collection[bytes],
         wall: Callable[[], float],
-        levels: Levels | None = None,
+        breadth: Breadth | None = None,
     ) -> None:
-        self._levels = levels
+        self._breadth = breadth
         self._path = database.path
         self._order = order
         self._counts = counts
@@ -146,9 +146,10 @@ class UrlStates:
         flags: int = Flag.NONE,
         credit: int = 0,
         tenth: int | None = None,
+        page_host: Host | None = None,
     ) -> Host:
         """Queue a URL that is new; returns its host. `tenth`: what a tenth of the page's link to it is worth; None
-        where no page's link has led to it.
+        where no page's link has led to it. If it is on `page_host`, that of its page, the caller files it by `bring`.
         """
         is_seed = tenth is None and not depth and not flags & Flag.REQUISITE
         host = self._hosts.home(found.host, seed=is_seed)
@@ -177,9 +178,14 @@ class UrlStates:
             section.trap_like += bool(trap_signs(found.url, self._present_year))
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
-        if self._levels is not None and not flags & _NO_LEVEL:
-            self._levels.add(host, record.depth, serial_of(record.rank), found.key)
+        if self._breadth is not None and not flags & _NO_LEVEL and host is not page_host:
+            self._breadth.add(host, [found.key])
         return host
+
+    def bring(self, host: Host, page: bytes, urls: Sequence[bytes]) -> None:
+        """A page of `host` was the first to link to these URLs of it; all are fingerprints."""
+        if self._breadth is not None and urls:
+            self._breadth.bring(host, page, urls)
 
     def become_page(self, key: bytes, record: UrlRecord) -> Host:
         """A page links to a requisite that does not wait: it is a page that has been fetched. Gives its host."""
@@ -310,6 +316,8 @@ class UrlStates:
         if request is not None:
             self.put_request(key, request)
         self.enter(key, record, host)
+        if self._breadth is not None and not record.flags & _NO_LEVEL:
+            self._breadth.add(host, [key])
         return host
 
     def recount(self, record: UrlRecord, host: Host, section: Section) -> None:
@@ -349,6 +357,8 @@ class UrlStates:
         record.mark = 0
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
         self._link_credit.ledger.give_up(record)
+        if self._breadth is not None and state == UrlState.FETCHED:
+            self._breadth.read(host, key)
         if record.flags & Flag.UNFILTERED:
             self._counts.forget(record)
             self._urls.delete(key)

@@ -22,7 +22,7 @@ from sitecrawl.frontier.forms.classes import ROW_BYTES
 from sitecrawl.frontier.forms.duplicates import TEXT_BYTES
 from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
 from sitecrawl.frontier.hosts.sites import pool_of
-from sitecrawl.frontier.urls.levels import PLACE_BYTES
+from sitecrawl.frontier.urls.breadth import PLACE_BYTES
 from sitecrawl.frontier.urls.link_credit import EDGE_BYTES
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore.lookup import host_of
@@ -39,6 +39,7 @@ _LENGTHS: Final = {
     "sites": {b"": (KEY_BYTES, KEY_BYTES)},
     "given_up": {b"": (KEY_BYTES + 16, 1)},
     "levels": {b"": (KEY_BYTES + PLACE_BYTES, SIZE)},
+    "children": {b"": (KEY_BYTES + SIZE, SIZE)},
 }
 """How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
