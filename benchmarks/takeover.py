@@ -6,6 +6,7 @@ Partitions of so many URLs (`grown.py`) are put on a real Redis, each as a crawl
 nobody works on. For each a worker begins in a process of its own, with the frontier that a crawl has, and does
 nothing but take it over. A task that sleeps for a millisecond again and again sees how long nothing else can run:
 while the partition is *read*, up to the checkpoint that lets it in, and in that checkpoint, where it is *taken*.
+Then it is *given* away again.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class Taken(NamedTuple):
     """All of it a gap."""
     of_a_core: float
     """Of the taking: on a machine that others use it takes longer."""
+    giving: float
+    """Of a core, all of it a gap."""
     memory: int
     """By which the worker's memory grew at its peak."""
 
@@ -165,9 +168,14 @@ def take(folder: Path, url: str) -> Taken:
             database.write(batch)
             frontier.committed()
             taking, worked = time.perf_counter() - arrived, time.thread_time() - worked
-            urls = frontier.frontier.counts.known
+            urls, grown = frontier.frontier.counts.known, memory("VmHWM") - before
+            for held in frontier.holdings.held.values():
+                held.is_leaving = True
+            given = time.thread_time()
+            frontier.partitions.change()
+            given = time.thread_time() - given
             await frontier.exchange.abandon()
-            return Taken(urls, arrived - begun, longest, taking, worked, memory("VmHWM") - before)
+            return Taken(urls, arrived - begun, longest, taking, worked, given, grown)
 
     return asyncio.run(taken())
 
@@ -176,8 +184,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
     sites = copies(arguments.webs, arguments.copies)
     crawl = Crawl(folder, sites, 1)
     crawl.grow(min(arguments.grown, *arguments.urls))
-    print("| URLs | snapshot, MB | read, s | longest gap, s | taken, s | of a core, s | memory, MB |")
-    print("|---|---|---|---|---|---|---|")
+    print("| URLs | snapshot, MB | read, s | longest gap, s | taken, s | of a core, s | given, s | memory, MB |")
+    print("|---|---|---|---|---|---|---|---|")
     for urls in arguments.urls:
         with tempfile.TemporaryDirectory(prefix="taken-", dir=folder) as place:
             redis = Server(Path(place))
@@ -187,7 +195,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
                     found = process.submit(take, Path(place), redis.url).result()
             finally:
                 redis.close()
-        seconds = (found.reading, found.longest_gap, found.taking, found.of_a_core)
+        seconds = (found.reading, found.longest_gap, found.taking, found.of_a_core, found.giving)
         figures = " | ".join(f"{one:.2f}" for one in seconds)
         print(f"| {found.urls:,} | {size / 1e6:.1f} | {figures} | {found.memory / 1e6:.0f} |", flush=True)
     crawl.database.close()

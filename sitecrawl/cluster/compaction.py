@@ -109,7 +109,7 @@ class Compaction:
             return None if found is None else pack_part(facts, found, fingerprint)
 
         parts = size = 0
-        while (part := await _in_thread(next_part)) is not None:
+        while (part := await in_thread(next_part)) is not None:
             if not await self._store.put_part(held.partition, held.token, parts, part):
                 return 0, 0
             parts, size = parts + 1, size + len(part)
@@ -125,7 +125,7 @@ class Compaction:
         return False
 
 
-async def _in_thread(work: Callable[[], _Found]) -> _Found:
+async def in_thread(work: Callable[[], _Found]) -> _Found:
     """Run `work` in a thread. A cancelled caller waits for its end, because it reads a database."""
     future = asyncio.get_running_loop().run_in_executor(None, work)
     try:

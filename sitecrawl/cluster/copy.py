@@ -24,7 +24,7 @@ from sitecrawl.crawldir.directory import CrawlDirectory, manifest_of
 from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, SEEN_SERIAL
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, region_of_row, rows_of
+from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, Sums, forget, region_of_row, write_rows
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
@@ -65,7 +65,7 @@ def forget_partitions(batch: Batch) -> None:
     """All that a database knows of any partition."""
     for family in FAMILIES:
         if family != "meta":
-            batch.delete_all(family)
+            batch.delete_between(family)
     for name in (COUNTS, LEVELS, JUDGE, LEDGER, SEEN_SERIAL, LINKS_READ):
         batch.delete("meta", name)
 
@@ -89,8 +89,9 @@ class Copying:
         """One partition. Returns what it counts."""
         try:
             facts = self._replayed(partition)
+            sums = Sums.of(self._database, self._territory.regions(partition), facts.dividend)
             move = Move(self._database, self._territory, Ledger(policy_named("hosts")))
-            counts = move.settle(partition, facts)
+            _, counts, _ = move.settle(partition, facts, sums)
             move.commit()
         except CorruptFile as error:
             raise CorruptFile(f"Partition {partition} of {self._crawl}: {error}") from error
@@ -129,15 +130,9 @@ class Copying:
         except CorruptFile:
             found.entries += 1
             return None
-        batch = self._database.batch()
-        for row in rows:
-            if not self._is_of(partition, row):
-                found.rows += 1
-            elif row[2] is None:
-                batch.delete(row[0], row[1])
-            else:
-                batch.put(*row)
-        self._database.write(batch, sync=False)
+        known = [row for row in rows if self._is_of(partition, row)]
+        found.rows += len(rows) - len(known)
+        write_rows(self._database, known)
         return facts
 
     def _is_of(self, partition: int, row: Any) -> bool:
@@ -157,6 +152,5 @@ class Copying:
 
     def _clear(self, partition: int) -> None:
         batch = self._database.batch()
-        for family, key, _ in rows_of(self._database, self._territory.regions(partition)):
-            batch.delete(family, key)
+        forget(batch, self._database, self._territory.regions(partition))
         self._database.write(batch, sync=False)

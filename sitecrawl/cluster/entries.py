@@ -16,12 +16,9 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.frames import compress, decompress
-from sitecrawl.cluster.snapshots import Fingerprint, unpack_part
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, region_of_row
+from sitecrawl.frontier.moving import Facts, region_of_row
 from sitecrawl.frontier.urls.territory import Territory
-
-_HOSTS: Final = "hosts"
 
 Changes = dict[tuple[str, bytes], bytes | None]
 """Family and key → the value, None where the row went."""
@@ -110,35 +107,6 @@ def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) 
     """MessagePack [facts, [[family, key, value or nil], ...]], compressed by Zstandard, with a checksum."""
     rows = [(family, key, value) for (family, key), value in changes.items()]
     return compress(msgpack.packb([list(facts), rows]))
-
-
-class Replay:
-    """What a partition comes to: its snapshot, part by part, and then the entries of its log, in their order.
-
-    `fingerprint` gives the key of a URL that is fetched by GET. Raises `CorruptFile`.
-    """
-
-    def __init__(self, fingerprint: Fingerprint) -> None:
-        self._fingerprint = fingerprint
-        self._held: dict[tuple[str, bytes], bytes] = {}
-        self.facts = NO_FACTS
-
-    def begin(self, part: bytes) -> None:
-        self.facts, rows = unpack_part(part, self._fingerprint)
-        self._held.update(((family, key), value) for family, key, value in rows)
-
-    def go_on(self, entry: bytes) -> None:
-        self.facts, rows = unpack_entry(entry)
-        for family, key, value in rows:
-            if value is None:
-                self._held.pop((family, key), None)
-            else:
-                self._held[family, key] = value
-
-    def rows(self) -> list[Row]:
-        """Hosts first."""
-        found = [(family, key, value) for (family, key), value in self._held.items()]
-        return sorted(found, key=lambda row: row[0] != _HOSTS)
 
 
 def unpack_entry(data: bytes) -> tuple[Facts, list[Any]]:

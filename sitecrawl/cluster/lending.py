@@ -6,19 +6,22 @@ more gives back, one at a time, when nothing of it is in flight.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final, TypeVar
 
-from sitecrawl.cluster.entries import Replay
+from sitecrawl.cluster.compaction import in_thread
+from sitecrawl.cluster.entries import unpack_entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Arrival, Partitions
+from sitecrawl.cluster.snapshots import unpack_part
+from sitecrawl.frontier.moving import NO_FACTS, Change, Facts, Sums, write_rows
 
 LENT_AT_ONCE: Final = 2 << 20
-"""Bytes of snapshots and logs after which a worker takes no more partitions within one round: each is read as a
-whole, and all go into the database at once, in about a second of a core."""
+"""Bytes of snapshots and logs after which a worker takes no more partitions within one round: the round waits for
+them."""
 _LONG: Final = 1 << 14
 """Bytes of an entry or a part that takes more than some milliseconds to unpack."""
 _AGAIN: Final = 1.0
@@ -33,6 +36,8 @@ _LONGEST_REST: Final = 60.0
 """Seconds for which a partition that was given back is kept from others, so that its hosts rest, at most."""
 
 logger = logging.getLogger(__name__)
+
+_Found = TypeVar("_Found")
 
 
 class Lending:
@@ -145,21 +150,33 @@ class Lending:
             extent = await self._store.extent(partition)
             held = Held(partition, token, extent.number)
             held.is_on_redis(extent)
-            replay = Replay(self._partitions.frontier.fingerprint)
-            async for part in self._store.snapshot(partition):
-                await _in_thread_if_long(replay.begin, part)
-            async for entry in self._store.log(partition):
-                await _in_thread_if_long(replay.go_on, entry)
-            await self._hear()  # who looked before it was lent has not counted what may be fetched of it
+            with self._partitions.reading(partition):
+                facts = await self._read(partition)
+                regions = self._partitions.territory.regions(partition)
+                sums = partial(Sums.of, self._holdings.database, regions, facts.dividend)
+                added_up = await _beside(extent.snapshot + extent.log, sums)
+                await self._hear()  # who looked before it was lent has not counted what may be fetched of it
         except BaseException:
             self._store.leases.drop(partition, token)
             raise
-        return Arrival(held, replay.facts, replay.rows())
+        return Arrival(held, facts, added_up)
+
+    async def _read(self, partition: int) -> Facts:
+        """Write the partition's rows to the database, piece by piece."""
+        database, fingerprint = self._holdings.database, self._partitions.frontier.fingerprint
+
+        def write(unpacked: tuple[Facts, Iterable[Change]]) -> Facts:
+            write_rows(database, unpacked[1])
+            return unpacked[0]
+
+        facts = NO_FACTS
+        async for part in self._store.snapshot(partition):
+            facts = await _beside(len(part), partial(lambda part: write(unpack_part(part, fingerprint)), part))
+        async for entry in self._store.log(partition):
+            facts = await _beside(len(entry), partial(lambda entry: write(unpack_entry(entry)), entry))
+        return facts
 
 
-async def _in_thread_if_long(step: Callable[[bytes], None], data: bytes) -> None:
-    """A thread costs more than a short step, and a lease does not wait."""
-    if len(data) > _LONG:
-        await asyncio.to_thread(step, data)
-    else:
-        step(data)
+async def _beside(size: int, work: Callable[[], _Found]) -> _Found:
+    """Do what goes through `size` bytes. A thread costs more than a short step, and a lease does not wait."""
+    return await in_thread(work) if size > _LONG else work()

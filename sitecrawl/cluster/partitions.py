@@ -1,25 +1,29 @@
 """The partitions that a worker has just now, and the frontier of one process over their rows.
 
-Partitions come and go between two checkpoints: their rows go in or out, and another frontier goes on over the same
-database.
+Partitions come and go between two checkpoints, and another frontier goes on over the same database. The rows of what
+comes are written before that, while the crawl goes on: what is read of Redis is never in memory as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from math import inf
 from typing import Final, NamedTuple
+
+import msgpack
 
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Whole
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.meta import HELD
+from sitecrawl.crawldir.meta import COMING, HELD
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.moving import Facts, Move, Row
+from sitecrawl.frontier.moving import Facts, Move, Sums, forget, keys_of
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
@@ -29,11 +33,11 @@ FrontierMaker = Callable[[Database, Territory, SeenKeeper], DiskFrontier]
 
 
 class Arrival(NamedTuple):
-    """A partition that was lent, with all there is of it."""
+    """A partition that was lent; its rows are in the database, where no frontier knows of them yet."""
 
     held: Held
     facts: Facts
-    rows: Sequence[Row]
+    sums: Sums
 
 
 class Partitions:
@@ -64,6 +68,8 @@ class Partitions:
         for held in holdings.held.values():
             held.counts.turn(run.account)
         self.territory = self._territory()
+        self._is_reading = False
+        self._forget(msgpack.unpackb(holdings.database.get("meta", COMING) or b"\x90"))
         self.frontier = make(holdings.database, self.territory, seen)
         self.level = 0
         """Level that all workers have reached; without meaning unless depth is limited."""
@@ -141,10 +147,42 @@ class Partitions:
 
     # What comes and goes
 
-    def change(self) -> None:
-        """Let in what has come, and out what is lost, or leaves and has nothing in flight. All is as of the last
-        checkpoint; what comes to nothing is as if it had not been.
+    @contextmanager
+    def reading(self, partition: int) -> Iterator[None]:
+        """The rows of a partition may come to the database meanwhile, and nothing else comes or goes. If that breaks
+        off, or the worker dies before they are let in, they are deleted.
         """
+        coming = [partition, *(one.held.partition for one in self.arrivals)]
+        batch = self.holdings.database.batch()
+        batch.put("meta", COMING, msgpack.packb(coming))
+        self.holdings.database.write(batch, sync=False)
+        self._is_reading = True
+        try:
+            yield
+        except BaseException:
+            self._forget([partition])
+            raise
+        finally:
+            self._is_reading = False
+
+    def _forget(self, partitions: Iterable[int]) -> None:
+        for partition in partitions:
+            batch = self.holdings.database.batch()
+            forget(batch, self.holdings.database, self.territory.regions(partition))
+            self.holdings.database.write(batch)
+
+    @property
+    def wants_change(self) -> bool:
+        """Whether any wait to come or to go."""
+        held = self.holdings.held.values()
+        return not self._is_reading and (bool(self.arrivals) or any(one.is_lost or one.is_leaving for one in held))
+
+    def change(self) -> None:
+        """Let in what has come, and out what is lost, or leaves and has nothing in flight; not while one is read. All
+        is as of the last checkpoint; what comes to nothing is as if it had not been.
+        """
+        if not self.wants_change:
+            return
         busy = {self.territory.partition(key) for key in self.frontier.in_flight}
         going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
         if not going and not coming:
@@ -157,12 +195,14 @@ class Partitions:
         for arrival in coming:
             self._let_in(arrival, move)
         move.note(HELD, self.holdings.packed())
+        move.note(COMING, msgpack.packb([]))
         move.commit()
-        self._go_on([key for one in coming for family, key, _ in one.rows if family == "urls"])
+        regions = [self.territory.regions(one.held.partition) for one in coming]
+        self._go_on(chain.from_iterable(keys_of(self.holdings.database, some) for some in regions))
 
     def _let_in(self, arrival: Arrival, move: Move) -> None:
         held = arrival.held
-        held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
+        held.facts, held.counts, changed = move.settle(held.partition, arrival.facts, arrival.sums)
         held.counts.turn(self._run.account)
         held.tally = held.tally_of(OfWorker(self.holdings.session, level=0 if self.frontier.keeps_levels else None))
         move.note(*self.holdings.begin(held, changed))

@@ -278,7 +278,7 @@ class SharedFrontier(Peers):
     def wants_checkpoint(self) -> bool:
         """Whether partitions wait to come or to go, or others wait for what was done here."""
         held = self.holdings.held.values()
-        if self.partitions.arrivals or any(one.is_lost or one.is_leaving for one in held):
+        if self.partitions.wants_change:
             return True
         if self._clock() - self._flushed_at < _SOON:
             return False

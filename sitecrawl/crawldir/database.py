@@ -80,9 +80,9 @@ class Batch:
     def delete(self, family: str, key: bytes) -> None:
         self._raw.delete(key, self._handles[family])
 
-    def delete_all(self, family: str) -> None:
-        """All rows of a family, but for such as are put after this."""
-        self._raw.delete_range(b"", _BEHIND, self._handles[family])
+    def delete_between(self, family: str, start: bytes = b"", end: bytes | None = None) -> None:
+        """All rows from `start` (inclusive) to `end` (exclusive), but for such as are put after this."""
+        self._raw.delete_range(start, _BEHIND if end is None else end, self._handles[family])
 
     def __len__(self) -> int:
         return self._raw.len()

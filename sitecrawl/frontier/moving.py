@@ -2,9 +2,11 @@
 
 All that is known of a site lies in rows that name its region, so a partition is its rows, and a few numbers (`Facts`)
 that stand for all of a crawl. What depends on the number of rows (counts, credit, what the judge adds up) is counted
-from them as they come and go, so that the database agrees with itself whoever has written them. A move is one batch:
-it happens or does not. No frontier may be open meanwhile that is used afterwards: one that is opened then knows of it
-(`DiskFrontier.succeed`).
+from them as they come and go, so that the database agrees with itself whoever has written them.
+
+What comes is written first, piece by piece (`write_rows`): nobody sees it before another frontier is opened. Then a
+move is one batch: it happens or does not. No frontier may be open meanwhile that is used afterwards: one that is
+opened then knows of it (`frontier.succession`).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from sitecrawl.crawldir.database import Database, next_prefix
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
@@ -34,6 +36,8 @@ from sitecrawl.urls.fingerprint import REGION_SIZE
 
 Row = tuple[str, bytes, bytes]
 """Family, key, value."""
+Change = Row | tuple[str, bytes, None]
+"""The same; None for the value of a row that goes."""
 _BY_REGION: Final = (
     "hosts",
     "sections",
@@ -50,8 +54,6 @@ _BY_REGION: Final = (
     "sitemaps",
 )
 """Families whose keys begin with a region."""
-_COUNTED: Final = ("hosts", "sections", "urls")
-"""Families on whose rows totals depend, hosts before URLs."""
 _REGION_AT: Final = {
     ("content", b"T"): 1,
     ("content", b"N"): 1,
@@ -108,22 +110,53 @@ def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
 
 
 def rows_of(database: Database, regions: range) -> Iterator[Row]:
-    """All rows of `regions`, those of hosts before those of their URLs. Costs a scan of pages' digests and of visits
-    that are due, besides.
-    """
+    """All rows of `regions`. Costs a scan of pages' digests and of visits that are due, besides."""
     return chain.from_iterable(_scans(database, regions).values())
 
 
+def keys_of(database: Database, regions: range) -> Iterator[bytes]:
+    """Fingerprints of the URLs of `regions`."""
+    return (key for _, key, _ in _scan(database, "urls", *_bounds(regions)))
+
+
+def write_rows(database: Database, rows: Iterable[Change]) -> None:
+    """Write rows, and delete those without a value, some at a time and unsynced. What is written last stands."""
+    left = iter(rows)
+    while some := list(islice(left, _RUN)):
+        batch = database.batch()
+        for family, key, value in some:
+            if value is None:
+                batch.delete(family, key)
+            else:
+                batch.put(family, key, value)
+        database.write(batch, sync=False)
+
+
+def forget(batch: Batch, database: Database, regions: range) -> None:
+    """Delete all rows of `regions`, at the cost of a scan as in `rows_of`."""
+    for (family, _), bounds in _ranges(regions).items():
+        batch.delete_between(family, *bounds)
+    scans = _scans(database, regions)
+    for family, key, _ in chain.from_iterable(scans[one] for one in _BY_OTHERS):
+        batch.delete(family, key)
+
+
+def _bounds(regions: range, kind: bytes = b"") -> tuple[bytes, bytes | None]:
+    """The first key of `regions`, and that behind the last, of those that begin with `kind`; None for no end."""
+    first = kind + regions.start.to_bytes(REGION_SIZE, "big")
+    end = regions.stop.to_bytes(REGION_SIZE + 1, "big")[1:]  # zeros behind the last region
+    return first, kind + end if any(end) else next_prefix(kind)
+
+
+def _ranges(regions: range) -> dict[tuple[str, bytes], tuple[bytes, bytes | None]]:
+    """Bounds of the rows that lie in the order of their regions, by family and how keys begin."""
+    ranges = {(family, b""): _bounds(regions) for family in _BY_REGION}
+    return ranges | {one: _bounds(regions, one[1]) for one, at in _REGION_AT.items() if at == len(one[1])}
+
+
 def _scans(database: Database, regions: range) -> dict[tuple[str, bytes], Iterator[Row]]:
-    """The same by family and how keys begin where there is more than one way."""
-    first = regions.start.to_bytes(REGION_SIZE, "big")
-    end = regions.stop.to_bytes(REGION_SIZE + 1, "big")[1:]  # empty behind the last region
-    is_last = not any(end)
-    scans = {(family, b""): _scan(database, family, first, None if is_last else end) for family in _BY_REGION}
-    for (family, kind), at in _REGION_AT.items():
-        if at == len(kind):
-            behind = next_prefix(kind) if is_last else kind + end
-            scans[family, kind] = _scan(database, family, kind + first, behind)
+    """All rows of `regions` by family and how keys begin where there is more than one way."""
+    scans = {one: _scan(database, one[0], *bounds) for one, bounds in _ranges(regions).items()}
     for family, kind in _BY_OTHERS:
         rows = _scan(database, family, kind, next_prefix(kind))
         scans[family, kind] = (row for row in rows if int.from_bytes(region_of_row(*row) or b"", "big") in regions)
@@ -214,8 +247,8 @@ def _sorted(family: str, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 @dataclass
-class _Sums:
-    """What the rows of a partition add up to. Hosts are to be told before their URLs."""
+class Sums:
+    """What the rows of a partition add up to."""
 
     dividend: int
     states: Counter[UrlState] = field(default_factory=Counter)
@@ -228,18 +261,30 @@ class _Sums:
     cost: float = 0.0
     _dividends: defaultdict[bytes, int] = field(default_factory=lambda: defaultdict(int))
 
-    def host(self, host: Host) -> None:
+    @classmethod
+    def of(cls, database: Database, regions: range, dividend: int) -> Sums:
+        """Sums of what stands in the database, by the dividend of its facts. Raises `CorruptFile`."""
+        sums, bounds = cls(dividend), _bounds(regions)
+        for key, value in database.scan("hosts", *bounds):
+            sums._host(Host.unpack(key, value))
+        for key, value in database.scan("sections", *bounds):
+            sums._trap(Section.unpack(key, value, DiskQueue(database, key, empty=True)).trap)
+        for _, value in database.scan("urls", *bounds):
+            sums._url(UrlRecord.unpack(value))
+        return sums
+
+    def _host(self, host: Host) -> None:
         self.good += host.good
-        self.trap(host.trap)
+        self._trap(host.trap)
         if host.queued:
             self.payees += 1
             self.credit += _credible(owed(self.dividend, host.mark)) + host.rest
             self._dividends[host.key] = host.dividend
 
-    def trap(self, trap: TrapState) -> None:
+    def _trap(self, trap: TrapState) -> None:
         self.cost += trap.cost * trap.demoted
 
-    def url(self, record: UrlRecord) -> None:
+    def _url(self, record: UrlRecord) -> None:
         self.states[record.state] += 1
         self.spent += record.history
         self.credit += record.credit
@@ -270,32 +315,15 @@ class Move:
         judge = self._meta.get(JUDGE)
         self._good, self._cost = (0, 0.0) if judge is None else JUDGE_STATE.unpack(judge)
 
-    def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, PartCounts, list[Row]]:
-        """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
-        those of URLs. Returns the facts that are right here, the partition's counts, and the rows that have changed
-        for it. Raises `CorruptFile`.
+    def settle(self, partition: int, facts: Facts, sums: Sums) -> tuple[Facts, PartCounts, list[Row]]:
+        """A partition comes, whose rows stand in the database already, as another one had them when its facts were
+        `facts`; they add up to `sums`. Returns the facts that are right here, the partition's counts, and the rows
+        that have changed for it: those of hosts.
         """
-        return self._come(rows, facts, are_here=False)
-
-    def settle(self, partition: int, facts: Facts) -> PartCounts:
-        """As `take`, where the rows stand in the database already: what is kept in memory is those of hosts."""
-        scans = _scans(self._database, self._territory.regions(partition))
-        rows = chain.from_iterable(scans[family, b""] for family in _COUNTED)
-        return self._come(rows, facts, are_here=True)[1]
-
-    def _come(self, rows: Iterable[Row], facts: Facts, *, are_here: bool) -> tuple[Facts, PartCounts, list[Row]]:
-        sums = _Sums(facts.dividend)
         changed: list[Row] = []
-        for family, key, value in rows:
-            if family == "hosts":
-                host = Host.unpack(key, value)
-                sums.host(host)
-                changed.append((family, key, self._settled(host, facts.dividend)))
-                self._batch.put(*changed[-1])
-                continue
-            self._tell(sums, family, key, value)
-            if not are_here:
-                self._batch.put(family, key, value)
+        for key, value in self._database.scan("hosts", *_bounds(self._territory.regions(partition))):
+            changed.append(("hosts", key, self._settled(Host.unpack(key, value), facts.dividend)))
+            self._batch.put(*changed[-1])
         counts = self._add(sums, facts, 1)
         self._counts.serial = max(self._counts.serial, facts.serial)
         return facts._replace(dividend=self._ledger.policy.dividend), counts, changed
@@ -310,22 +338,11 @@ class Move:
 
     def drop(self, partition: int, facts: Facts) -> None:
         """A partition goes, with what `facts` say."""
-        sums = _Sums(self._ledger.policy.dividend)
-        for family, key, value in rows_of(self._database, self._territory.regions(partition)):
-            if family == "hosts":
-                sums.host(Host.unpack(key, value))
-            else:
-                self._tell(sums, family, key, value)
-            self._batch.delete(family, key)
-        self._add(sums, facts, -1)
+        regions = self._territory.regions(partition)
+        self._add(Sums.of(self._database, regions, self._ledger.policy.dividend), facts, -1)
+        forget(self._batch, self._database, regions)
 
-    def _tell(self, sums: _Sums, family: str, key: bytes, value: bytes) -> None:
-        if family == "urls":
-            sums.url(UrlRecord.unpack(value))
-        elif family == "sections":
-            sums.trap(Section.unpack(key, value, DiskQueue(self._database, key, empty=True)).trap)
-
-    def _add(self, sums: _Sums, facts: Facts, sign: int) -> PartCounts:
+    def _add(self, sums: Sums, facts: Facts, sign: int) -> PartCounts:
         counts, ledger = self._counts, self._ledger
         states = [sums.states[state] + facts.forgotten[state] for state in UrlState]
         counts.queued += sign * states[UrlState.QUEUED]

@@ -8,6 +8,7 @@ which takes long to fill. Not so requests that are in memory only: `before` must
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
@@ -67,11 +68,10 @@ class SeenBefore:
         seen.stats = before.stats
         if before.exact is not None:
             urls.lookups = before.exact.lookups
-        if before.is_filling:
-            seen.rebuild_gradually(urls.keys(), len(urls))
-        elif seen.bloom is not None:
-            seen.bloom.add_many(self._come)
+        if seen.bloom is not None:
+            seen.fill(chain(before.stop_filling(), self._come))
         return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None:
         """Nothing is kept: a frontier that has no predecessor fills its filter again."""
+        seen.stop_filling()

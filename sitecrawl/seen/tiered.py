@@ -180,16 +180,21 @@ class SeenSet:
         """
         if self.bloom is not None:
             self.bloom.clear(expected)
-            self._missing = iter(keys)
+            self.fill(keys)
+
+    def fill(self, keys: Iterable[bytes]) -> None:
+        """Put `keys`, which the exact set has, into the filter, too: a part at every `add_many`."""
+        self._missing = iter(keys)
 
     @property
     def is_filling(self) -> bool:
         """Whether the filter still lacks keys of the exact set."""
         return self._missing is not None
 
-    def stop_filling(self) -> None:
-        """Let go of the keys that `rebuild_gradually` was given: nothing is to be added any more."""
-        self._missing = None
+    def stop_filling(self) -> Iterable[bytes]:
+        """Let go of the keys that the filter still lacks, and return them: nothing is to be added any more."""
+        missing, self._missing = self._missing or (), None
+        return missing
 
     def _fill(self, missing: Iterator[bytes]) -> None:
         assert self.bloom is not None

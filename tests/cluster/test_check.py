@@ -13,10 +13,11 @@ import msgpack
 import pytest
 from console import command
 from pagestore_helpers import STARTED, exchange, page
+from partitions import replayed
 from redis_servers import Server
 from sharing import ALL, CRAWL, FINGERPRINTS, PARTITIONS, Frozen, begin, dead, on_redis, stored, work
 
-from sitecrawl.cluster.entries import Replay, pack_entry
+from sitecrawl.cluster.entries import pack_entry
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.plugins.checking.redis_check import Checked, check
@@ -125,11 +126,8 @@ class TestFaults:
             logs: Any = {number: client.lrange(key(number, "log"), 0, -1) for number in range(PARTITIONS)}
             assert all(len(entries) > 3 for entries in logs.values())
             client.lset(key(0, "log"), 0, logs[0][0][:-3])
-            replay = Replay(FINGERPRINTS.url)
-            for entry in logs[1]:
-                replay.go_on(entry)
-            facts, host = replay.facts, replay.rows()[0]
-            assert host[0] == "hosts"
+            facts, rows = replayed(logs[1], fingerprint=FINGERPRINTS.url)
+            host = next(row for row in rows if row[0] == "hosts")
             client.rpush(key(1, "log"), pack_entry(facts, {(host[0], host[1]): None}))
             client.lset(key(2, "log"), 0, pack_entry(facts, {(host[0], host[1]): host[2]}))
             client.ltrim(key(3, "log"), 0, len(logs[3]) // 2)

@@ -7,14 +7,14 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from database_files import database_at
+from database_files import database_at, put_away
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, Replay, pack_entry, unpack_entry
-from sitecrawl.cluster.snapshots import pack_part
-from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
+from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, pack_entry, unpack_entry
+from sitecrawl.cluster.snapshots import pack_part, unpack_part
+from sitecrawl.frontier.moving import Change, Facts, Row, rows_of, write_rows
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -34,43 +34,38 @@ def batched(rows: Sequence[Row], size: int) -> Iterator[list[Row]]:
         yield some
 
 
-def replayed(entries: Iterable[bytes], parts: Iterable[bytes] = ()) -> tuple[Facts, list[Row]]:
-    replay = Replay(fingerprint)
-    for part in parts:
-        replay.begin(part)
-    for entry in entries:
-        replay.go_on(entry)
-    return replay.facts, replay.rows()
+def written(folder: Path, pieces: Iterable[Iterable[Change]]) -> list[Row]:
+    """What a database has when these are written to it."""
+    database = database_at(folder, HASH_NAME)
+    for rows in pieces:
+        write_rows(database, rows)
+    found = [(family, *row) for family in ("hosts", "urls", "content", "classes") for row in database.scan(family)]
+    put_away(database)
+    return sorted(found)
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=6), st.integers(0, 6))
-def test_what_was_changed_last_stands(entries: list[dict[tuple[str, bytes], bytes | None]], parts: int) -> None:
-    """Also where a snapshot has taken the place of the first entries; hosts come before all else."""
+def test_what_was_changed_last_stands(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[dict[tuple[str, bytes], bytes | None]], parts: int
+) -> None:
+    """Also where a snapshot has taken the place of the first entries."""
     held: dict[tuple[str, bytes], bytes | None] = {}
     for changes in entries:
         held.update(changes)
-    wanted = {(*place, value) for place, value in held.items() if value is not None}
-    packed = [pack_entry(FACTS, changes) for changes in entries]
-    facts, rows = replayed(packed)
-    assert facts == FACTS
-    assert set(rows) == wanted
-    assert len(rows) == len(wanted)
-    families = [family == "hosts" for family, _, _ in rows]
-    assert families == sorted(families, reverse=True)
-    _, before = replayed(packed[:parts])
-    snapshot = [pack_part(FACTS, some, fingerprint) for some in batched(before, 3)]
-    again, found = replayed(packed[parts:], snapshot)
-    assert (again, sorted(found)) == (FACTS if packed[parts:] or before else NO_FACTS, sorted(rows))
-
-
-def test_nothing_is_the_replay_of_nothing() -> None:
-    assert replayed([]) == (NO_FACTS, [])
+    wanted = sorted((*place, value) for place, value in held.items() if value is not None)
+    unpacked = [unpack_entry(pack_entry(FACTS, changes)) for changes in entries]
+    assert all(facts == FACTS for facts, _ in unpacked)
+    rows = [rows for _, rows in unpacked]
+    assert written(tmp_path_factory.mktemp("log") / "db", rows) == wanted
+    before = written(tmp_path_factory.mktemp("first") / "db", rows[:parts])
+    snapshot = [unpack_part(pack_part(FACTS, some, fingerprint), fingerprint)[1] for some in batched(before, 3)]
+    assert written(tmp_path_factory.mktemp("both") / "db", [*snapshot, *rows[parts:]]) == wanted
 
 
 @pytest.mark.parametrize("data", [b"", b"no frame", pack_entry(FACTS, {})[:-3]])
 def test_a_damaged_entry_is_named(data: bytes) -> None:
     with pytest.raises(CorruptFile, match="An entry of"):
-        replayed([data])
+        unpack_entry(data)
 
 
 def test_a_changed_byte_is_noticed() -> None:

@@ -15,6 +15,8 @@ import pytest
 from database_files import database_at
 from frontier_helpers import all_credit
 from frontiers import Heard
+from partitions import replayed
+from redis import ConnectionError as RedisConnectionError
 from redis import Redis
 from redis_servers import Server, server
 from waiting import PATIENCE
@@ -22,7 +24,6 @@ from worker_frontiers import CrawlOf
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster import compaction, shared_frontier
-from sitecrawl.cluster.entries import Replay
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
 from sitecrawl.frontier.hosts.trap_state import TrapState
@@ -456,12 +457,9 @@ def worked(worker: Worker, pages: range) -> None:
 
 
 async def rows_on_redis(worker: Worker, partition: int) -> list[Row]:
-    replay = Replay(FINGERPRINTS.url)
-    async for part in worker.store.snapshot(partition):
-        replay.begin(part)
-    async for entry in worker.store.log(partition):
-        replay.go_on(entry)
-    return sorted(replay.rows())
+    parts = [part async for part in worker.store.snapshot(partition)]
+    log = [entry async for entry in worker.store.log(partition)]
+    return sorted(replayed(log, parts, fingerprint=FINGERPRINTS.url)[1])
 
 
 def test_a_checkpoint_while_a_partition_is_read(
@@ -483,6 +481,52 @@ def test_a_checkpoint_while_a_partition_is_read(
             await worker.round()
             worker.checkpoint()
             assert len(worker.frontier.holdings.held) == PARTITIONS
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.usefixtures("nobody_is_late")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_partition_is_written_while_it_is_read(
+    tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    """Nobody sees its rows before it is there as a whole; if that breaks off or the worker dies, they are deleted."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (first,) = crowd.workers
+            await rounds(first, lambda: first.frontier.figures.waiting > 0, "it has seeds")
+            worked(first, range(1, 40))
+            await first.exchange.leave()
+            second = crowd.start()
+            second.checkpoint()
+            partitions, broken = second.frontier.partitions, list[int]()
+            read = second.store.log
+
+            async def breaks_off(partition: int) -> AsyncIterator[bytes]:
+                async for entry in read(partition):
+                    yield entry
+                    second.checkpoint()
+                    if list(rows_of(second.database, partitions.territory.regions(partition))):
+                        assert not second.frontier.frontier.counts.known
+                        broken.append(partition)
+                        raise RedisConnectionError
+
+            monkeypatch.setattr(second.store, "log", breaks_off)
+            if is_killed:
+                monkeypatch.setattr(partitions, "_forget", lambda _: None)
+            with pytest.raises(RedisConnectionError):
+                await rounds(second, lambda: bool(broken), "it breaks off")
+            if is_killed:
+                crowd.workers.remove(second)
+                await second.kill()
+                second = crowd.start(second.folder)
+            monkeypatch.setattr(second.store, "log", read if not is_killed else second.store.log)
+            assert not list(rows_of(second.database, second.frontier.partitions.territory.regions(*broken)))
+            await rounds(second, lambda: len(second.frontier.holdings.held) == PARTITIONS, "it has all")
+            crowd.workers.remove(first)
+            assert len(await crowd.run(Random(1)) + Counter(first.rows.values())) == PAGES
+            await first.kill()
 
     asyncio.run(crawl())
 

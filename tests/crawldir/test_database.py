@@ -73,7 +73,7 @@ def test_all_of_a_family(path):
         batch.put("hosts", key, b"1")
     database.write(batch)
     batch = database.batch()
-    batch.delete_all("urls")
+    batch.delete_between("urls")
     batch.put("urls", b"b", b"2")
     assert len(list(database.scan("urls"))) == 3
     database.write(batch)

@@ -95,7 +95,7 @@ def put_away(database: Database) -> None:
     batch = database.batch()
     for family in FAMILIES:
         if next(database.scan(family), None) is not None:
-            batch.delete_all(family)
+            batch.delete_between(family)
     for name, value in named.items():
         batch.put("meta", name, value)
     database.write(batch, sync=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.moving import Facts, Move, facts_of, rows_of
+from sitecrawl.frontier.moving import Facts, Move, Sums, facts_of, keys_of, rows_of, write_rows
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue.order import Order
 from sitecrawl.frontier.succession import SeenBefore, succeed
@@ -53,7 +53,7 @@ class Neighbour:
         assert self.frontier.outbox is not None
         return self.frontier.outbox.take()
 
-    def reopen(self, held: dict[int, PartCounts], come: Sequence[bytes] = ()) -> list[Visit]:
+    def reopen(self, held: dict[int, PartCounts], come: Iterable[bytes] = ()) -> list[Visit]:
         """Go on with other partitions, which are in the database by now."""
         self.territory = Territory(self.territory.partitions, held)
         seen: SeenKeeper = SeenBefore(self.frontier.seen, come, 2)
@@ -146,15 +146,16 @@ class Neighbourhood:
         if giver is to:
             return
         facts = giver.facts()[partition]
-        rows = list(rows_of(giver.database, giver.territory.regions(partition)))
+        regions = giver.territory.regions(partition)
+        write_rows(to.database, rows_of(giver.database, regions))
         leaving, coming = giver.move(), to.move()
         leaving.drop(partition, facts)
-        _, counts, _ = coming.take(rows, facts)
+        _, counts, _ = coming.settle(partition, facts, Sums.of(to.database, regions, facts.dividend))
         assert counts.states == giver.territory.held[partition].states
         leaving.commit()
         coming.commit()
         giver.reopen({one: own for one, own in giver.territory.held.items() if one != partition})
-        to.reopen({**to.territory.held, partition: counts}, [key for family, key, _ in rows if family == "urls"])
+        to.reopen({**to.territory.held, partition: counts}, keys_of(to.database, regions))
 
     def fetch(self, one: Neighbour, targets: Callable[[str], Sequence[Link]]) -> str | None:
         """Let one frontier have its next page, if it has one; returns its URL."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
+from sitecrawl.cluster.entries import unpack_entry
 from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.snapshots import unpack_part
 from sitecrawl.cluster.standing import Standing, Whole
 from sitecrawl.frontier.contract import Figures
+from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
 
 SHARDS = 4
 """Of the workers' crawls, see `fleet.Worker`."""
@@ -33,3 +38,14 @@ def holders(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> lis
 def are_lent(client: Any, **crawl: Any) -> bool:
     """Whether somebody has any partition."""
     return any(holders(client, **crawl))
+
+
+def replayed(
+    entries: Iterable[bytes], parts: Iterable[bytes] = (), *, fingerprint: Callable[[str], bytes]
+) -> tuple[Facts, list[Row]]:
+    """What the parts of a snapshot come to, and then the entries of a log."""
+    facts, held = NO_FACTS, dict[tuple[str, bytes], bytes | None]()
+    pieces = chain((unpack_part(part, fingerprint) for part in parts), map(unpack_entry, entries))
+    for facts, rows in pieces:  # noqa: B007 - the last ones hold
+        held.update(((family, key), value) for family, key, value in rows)
+    return facts, [(*place, value) for place, value in held.items() if value is not None]
