@@ -118,6 +118,7 @@ class Exchange:
         self.waits_since: float | None = None
         """Time of the oldest unconfirmed message to Redis; None if all are confirmed."""
         self._before: Sequence[Standing] | None = None
+        self._whole = Whole(())
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
         self._compaction = Compaction(store, partitions.holdings.database)
@@ -273,7 +274,8 @@ class Exchange:
         await self._hear()
         await self._share_trust(alive)
         fair = 0 if is_resting and alive else ceil(self._store.keys.shards / max(len(alive), 1))
-        if await self._lending.rebalance(fair, is_through=self._worker.is_through):
+        is_through = self._worker.is_through
+        if await self._lending.rebalance(fair, alive, self._whole, is_through=is_through):
             await self.scope.hear()  # what has come may be of sites that are new
         if self._seeds is not None:
             await self._seeds(self._clock())
@@ -391,6 +393,7 @@ class Exchange:
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
         whole, is_same = Whole(standing), standing == self._before
+        self._whole = whole
         self._calm = self._calm + 1 if is_same and self._worker.has_nothing_to_do else 0
         self._before = standing
         self._worker.stands(whole, unchanged=is_same)

@@ -2,12 +2,15 @@
 
 A fair share is all of them over the workers that are alive, rounded up. Who has less takes what nobody has; who has
 more gives back, one at a time, when nothing of it is in flight.
+
+Sites are of all sizes, so a share may come to its end long before the others. A worker without a URL to fetch is then
+lent a partition by whoever has most of those in which URLs wait (work stealing: Blumofe and Leiserson 1999).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -17,7 +20,9 @@ from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Arrival, Partitions
 from sitecrawl.cluster.snapshots import unpack_part
+from sitecrawl.cluster.standing import Whole
 from sitecrawl.frontier.moving import NO_FACTS, Change, Facts, Sums, write_rows
+from sitecrawl.frontier.urls.record import UrlState
 
 LENT_AT_ONCE: Final = 2 << 20
 """Bytes of snapshots and logs after which a worker takes no more partitions within one round: the round waits for
@@ -118,25 +123,44 @@ class Lending:
 
     # What it is to have
 
-    async def rebalance(self, fair: int, *, is_through: bool) -> bool:
-        """Have so many; a worker that is through keeps what it has. Returns whether any may have come."""
+    async def rebalance(self, fair: int, alive: Sequence[str], whole: Whole, *, is_through: bool) -> bool:
+        """Have so many; a worker that is through keeps what it has. `alive` are the workers that count, `whole` what
+        was last heard of all partitions. Returns whether any may have come.
+        """
         held, coming = self._holdings.held, len(self._partitions.arrivals)
-        staying = [one for one in self._partitions.ours if not one.is_leaving]
-        is_of_use = bool(staying) and len(staying) == len(held) and not is_through
-        if is_of_use and len(staying) + coming > fair:
-            max(staying, key=lambda one: one.partition).is_leaving = True
+        is_settled = bool(held) and not any(one.is_leaving or one.is_lost for one in held.values())
+        idle = [one for one in held.values() if not one.counts.states[UrlState.QUEUED]]
+        busy = [one for one in held.values() if one.counts.states[UrlState.QUEUED]]
+        lender, waiting = whole.lender(alive), whole.waiting
+        lends = self._lends(lender, whole) and len(busy) > 1
+        if is_settled and not is_through and (lends or len(held) + coming > fair):
+            has_more = lends or not idle or len(busy) * max(len(alive), 1) > len(waiting)
+            max(busy if busy and has_more else idle, key=lambda one: one.partition).is_leaving = True
             self._listener.woken()
-        elif len(held) + coming < fair and self._clock() >= self._take_at:
-            await self._take(fair - len(held) - coming)
+            return False
+        lacks_work = bool(lender and fair) and not busy and not coming
+        if self._clock() >= self._take_at and (lacks_work or len(held) + coming < fair):
+            await self._take(fair - len(held) - coming, waiting if lender else (), lacks_work=lacks_work)
             return True
         return False
 
-    async def _take(self, most: int) -> None:
-        """Have partitions lent that nobody has."""
+    def _lends(self, lender: str, whole: Whole) -> bool:
+        """Whether this worker is the lender, and what it has lent before is with somebody."""
+        session, held = self._holdings.session, self._holdings.held
+        own = [partition for partition in whole.waiting if whole.tallies[partition].worker.session == session]
+        return lender == session and all(partition in held for partition in own)
+
+    async def _take(self, most: int, waiting: Sequence[int], *, lacks_work: bool) -> None:
+        """Have partitions lent that nobody has. Those in which URLs are `waiting` are for who lacks work: one at a
+        time, beyond his number as well.
+        """
         arrivals = [one.held for one in self._partitions.arrivals]
         ours = {one.partition for one in (*self._holdings.all, *arrivals)}
+        free = [one for one in await self._store.free() if one not in ours]
+        wanted = [one for one in free if one in waiting][:1] if lacks_work else []
+        wanted = wanted or [one for one in free if one not in waiting][: max(most, 0)]
         room = LENT_AT_ONCE
-        for partition in [one for one in await self._store.free() if one not in ours][:most]:
+        for partition in wanted:
             if room > 0 and (lent := await self._store.lease(partition)) is not None:
                 arrival = await self._arrival(partition, lent[0])
                 self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint

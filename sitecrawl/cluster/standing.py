@@ -142,6 +142,17 @@ class Whole:
         """Partitions that the limit of pages keeps from fetching."""
         return [partition for partition, tally in enumerate(self.tallies) if tally.short]
 
+    @property
+    def waiting(self) -> list[int]:
+        """Partitions with URLs to be fetched."""
+        return [partition for partition, tally in enumerate(self.tallies) if tally.states[UrlState.QUEUED]]
+
+    def lender(self, alive: Iterable[str]) -> str:
+        """The worker that is to give up a partition, as another one of those that are `alive` has no URL to fetch;
+        empty for none.
+        """
+        return lender(Counter(self.tallies[partition].worker.session for partition in self.waiting), alive)
+
     def good_beside(self, session: str) -> int:
         """Good pages that workers other than `session` have found, of those that have a partition."""
         good: dict[str, int] = {}
@@ -164,6 +175,15 @@ class Whole:
             silent=sum(one.silent for one in workers),
             silent_hosts=sum(one.silent_hosts for one in workers),
         )
+
+
+def lender(waiting: Mapping[str, int], alive: Iterable[str]) -> str:
+    """The one with most partitions with URLs to be fetched, of which `waiting` has the numbers, if it has two or more
+    and another one none; empty for none.
+    """
+    numbers = [(waiting.get(session, 0), session) for session in alive]
+    least, (most, session) = min(numbers, default=(1, "")), max(numbers, default=(0, ""))
+    return session if most > 1 and not least[0] else ""
 
 
 def _sum_of(parts: Iterable[Mapping[int, tuple[int, int]]]) -> HeldBack:

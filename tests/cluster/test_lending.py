@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import redis as redis_py
 from bare_workers import Worker, working
+from frontiers import FINGERPRINTS
 from redis_servers import Server
 from waiting import until_async
 
 from sitecrawl.cluster.partition_store import Extent, PartitionStore
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.territory import Territory
 
 SHARDS = 4
 
@@ -51,6 +53,37 @@ def test_a_worker_that_comes_when_all_is_done(
                     lambda: held(one, two) == shares and one.frontier.exchange.commands > later,
                     lambda: f"shares of {shares}, not {held(one, two)}",
                 )
+
+    asyncio.run(story())
+
+
+def test_a_worker_without_work_is_lent_some(tmp_path: Path, redis: Server) -> None:
+    """Also beyond its number; who has most keeps one. Both do nothing but what is said here."""
+    hosts = ["a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example", "h.example"]
+    partition = Territory(SHARDS, {}).partition
+    of_each = {partition(FINGERPRINTS.host(host)): host for host in hosts}
+    assert len(of_each) == SHARDS
+
+    async def story() -> None:
+        async with (
+            working(redis, tmp_path / "one", shards=SHARDS) as one,
+            working(redis, tmp_path / "two", shards=SHARDS) as two,
+        ):
+            one.seed(*(f"http://{host}/" for host in of_each.values()))
+            fetched = set[str]()
+
+            def fetch() -> bool:
+                """Only one of them fetches."""
+                one.checkpoint()
+                two.checkpoint()
+                if (visit := two.look()) is not None:
+                    two.frontier.downloaded(visit, 0.0)
+                    two.frontier.done(visit, UrlState.FETCHED, status=200)
+                    fetched.add(visit.url)
+                return len(fetched) == SHARDS - 1
+
+            await until_async(fetch, lambda: f"three of four, not {fetched} with {held(one, two)}")
+            assert [held.counts.states[UrlState.QUEUED] for held in one.frontier.holdings.held.values()].count(1) == 1
 
     asyncio.run(story())
 
