@@ -144,8 +144,9 @@ class Whole:
 
     @property
     def waiting(self) -> list[int]:
-        """Partitions with URLs to be fetched."""
-        return [partition for partition, tally in enumerate(self.tallies) if tally.states[UrlState.QUEUED]]
+        """Partitions with URLs to be fetched, or to which any may be on their way."""
+        both = enumerate(zip(self.standing, self.tallies, strict=True))
+        return [partition for partition, (one, tally) in both if one.waiting or tally.states[UrlState.QUEUED]]
 
     def lender(self, alive: Iterable[str]) -> str:
         """The worker that is to give up a partition, as another one of those that are `alive` has no URL to fetch;
