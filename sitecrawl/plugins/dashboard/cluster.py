@@ -12,9 +12,10 @@ from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.sharing import process_name
+from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.plugins.dashboard.actions import ClusterActions
-from sitecrawl.plugins.dashboard.figures import Figures
+from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
 from sitecrawl.plugins.dashboard.heartbeat import GONE, NOTHING, Worker, read, worker_of
 from sitecrawl.plugins.dashboard.monitor import Monitor
 from sitecrawl.plugins.dashboard.streams import to_json
@@ -34,8 +35,10 @@ _LAST: Final = 3.0
 
 NOTE: Final = (
     "These are all workers of a cluster. What is done here is for all of them, and tables are of the whole crawl. "
-    "The charts begin when the page is opened."
+    "Charts of pages and URLs begin with this worker's start, the others when the page is opened."
 )
+_CHARTED: Final = ("fetched", "waiting", "known")
+"""Counts of the whole crawl that each worker hears of, whether or not anybody looks."""
 
 
 class ClusterMonitor(Monitor):
@@ -55,6 +58,7 @@ class ClusterMonitor(Monitor):
     ) -> None:
         self._frontier = frontier
         self._board = board
+        self._history = History(COLUMNS)
         self._watched = watched
         self._looked_at = -_LOOKED_AT
         self._asked_at = -_ATTENTIVE
@@ -101,6 +105,8 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
+        counts = self._crawl()
+        self._history.add(self._own.at, {name: counts[name] for name in _CHARTED})
         rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
         if time.monotonic() >= self._beaten + rest:
             self._begin()
@@ -177,7 +183,7 @@ class ClusterMonitor(Monitor):
     def overview(self) -> dict[str, Any]:
         self._looked_at = time.monotonic()
         sample = self.sample()
-        sample["workers"][0] |= self._about()
+        sample["workers"][0] |= {**self._about(), "history": self._history.series()}
         return {**sample, "note": NOTE}
 
     async def refresh(self) -> None:

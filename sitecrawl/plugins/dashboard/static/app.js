@@ -16,7 +16,7 @@ const GREATEST = new Set(["at", "seconds", "p50", "p95", "checkpoint_age", "rese
 let workers = [];
 let state = "connecting";
 let crawl = null; // a cluster's counts of URLs: all workers' over all runs, those of lost ones, too
-let series = null; // what is drawn: `recent`, and the `whole` history, which begins with this page on a cluster
+let series = null; // what is drawn: `recent`, and the `whole` history, of a cluster only of pages and URLs
 let before = {}; // totals of earlier runs, which are in the history and not in the samples
 
 /** The figures of all workers together. */

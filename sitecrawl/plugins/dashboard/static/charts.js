@@ -12,7 +12,8 @@ function speed(times, totals) {
   });
 }
 
-const sum = (...series) => series[0].map((_, n) => series.reduce((all, one) => all + (one[n] ?? 0), 0));
+/** Nothing where nothing is known. */
+const sum = (...series) => series[0].map((_, n) => series.reduce((all, one) => (one[n] === null ? all : all + one[n]), null));
 
 const CHARTS = [
   { id: "speed", title: "Pages a second", unit: rate, lines: [["fetched", (s) => speed(s.t, s.fetched)]] },
