@@ -134,12 +134,12 @@ class Lending:
         lender, waiting = whole.lender(alive), whole.waiting
         lends = self._lends(lender, whole) and len(busy) > 1
         if is_settled and not is_through and (lends or len(held) + coming > fair):
-            has_more = lends or not idle or len(busy) * max(len(alive), 1) > len(waiting)
+            has_more = lends or not idle or (len(busy) - 1) * max(len(alive), 1) >= len(waiting)
             max(busy if busy and has_more else idle, key=lambda one: one.partition).is_leaving = True
             self._listener.woken()
             return False
         lacks_work = bool(lender and fair) and not busy and not coming
-        if self._clock() >= self._take_at and (lacks_work or len(held) + coming < fair):
+        if lacks_work or (len(held) + coming < fair and self._clock() >= self._take_at):
             await self._take(fair - len(held) - coming, waiting if lender else (), lacks_work=lacks_work)
             return True
         return False
