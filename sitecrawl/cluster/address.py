@@ -1,12 +1,4 @@
-"""How a Redis is named: its URL, which is all that a command or a setting is given.
-
-    redis://, rediss://, unix://                                    as redis-py takes them
-    redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/SERVICE/DB   the master that these sentinels name
-    rediss+sentinel://...                                           the same, sentinels and master by TLS
-
-What comes behind a `?` are redis-py's arguments, such as `ssl_ca_certs`; those that begin with `sentinel_` are for
-the sentinels alone.
-"""
+"""How a Redis is named: by its URL (docs/scaling.md), which is all that a command or a setting is given."""
 
 from __future__ import annotations
 

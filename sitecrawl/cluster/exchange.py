@@ -1,10 +1,7 @@
 """A worker's talk with Redis: what it has done goes out, what others have told comes in, partitions come and go.
 
 A round takes what there is, in this order, so that nothing is said of a partition that was lost: entries, bundles of
-messages, inboxes, trust; then who has which partitions (`cluster.lending`).
-
-Whether the crawl has ended is seen from all partitions together: every one has said that its worker has nothing left
-to do, no bundle is on its way, and nothing of that has changed when all of it is asked once more.
+messages, inboxes, trust; then who has which partitions (`cluster.lending`), and whether all has ended (`Whole`).
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import redis
 
@@ -33,9 +30,12 @@ from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.run import PLACE, Run, beat, change, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
-from sitecrawl.cluster.standing import Standing, Whole
+from sitecrawl.cluster.standing import Whole
 from sitecrawl.cluster.tallies import Tallies
 from sitecrawl.credit.trust import Elsewhere
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
 
 BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
@@ -57,27 +57,6 @@ _CLOSING: Final = 10.0
 logger = logging.getLogger(__name__)
 
 
-class Worker(Protocol):
-    """The part of a worker's frontier that the exchange uses."""
-
-    is_working: bool
-
-    @property
-    def is_resting(self) -> bool: ...
-    @property
-    def is_through(self) -> bool: ...
-    @property
-    def has_nothing_to_do(self) -> bool: ...
-
-    def receive(self, partition: int, bundle: bytes) -> None: ...
-
-    def stands(self, whole: Whole, *, unchanged: bool) -> None: ...
-
-    def turn(self) -> None: ...
-
-    def withdraw(self, held: Held) -> None: ...
-
-
 class Exchange:
     """See the module; `seeds_key` names a queue of seeds, empty for none."""
 
@@ -86,7 +65,7 @@ class Exchange:
         store: PartitionStore,
         run: Run,
         partitions: Partitions,
-        worker: Worker,
+        worker: SharedFrontier,
         renewal: Renewal,
         *,
         seeds_key: str = "",
@@ -117,8 +96,8 @@ class Exchange:
         self._trust_at = self._look_at = 0.0
         self.waits_since: float | None = None
         """Time of the oldest unconfirmed message to Redis; None if all are confirmed."""
-        self._before: Sequence[Standing] | None = None
         self._whole = Whole(())
+        """What was last heard of all partitions."""
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
         self._compaction = Compaction(store, partitions.holdings.database)
@@ -392,12 +371,10 @@ class Exchange:
             return
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
-        whole, is_same = Whole(standing), standing == self._before
-        self._whole = whole
+        is_same, self._whole = standing == self._whole.standing, Whole(standing)
         self._calm = self._calm + 1 if is_same and self._worker.has_nothing_to_do else 0
-        self._before = standing
-        self._worker.stands(whole, unchanged=is_same)
-        if not is_same and whole.is_still and self._worker.has_nothing_to_do:
+        self._worker.stands(self._whole, unchanged=is_same)
+        if not is_same and self._whole.is_still and self._worker.has_nothing_to_do:
             self._kick.set()
 
     async def leave(self) -> None:

@@ -6,14 +6,8 @@ short, in bundles, each of which counts once. So at every moment
 
     the allowances of all partitions + those on their way = max_pages + what is owed
 
-and a worker that dies takes nothing with it: the next one that has the partition has its allowance, too.
-
-Another limit has another account (`cluster.run`), also one that comes while workers are at work. Each takes it when
-it hears of it, and turns its partitions to it: the allowance of each is what has been fetched and is in flight, and
-nothing more is handed out. When all have been turned, the first one is granted what the limit leaves. If it leaves
-less than nothing, the first one owes that: all allowances that come free go there, until nothing is owed. Then, and
-not before, pages are handed out again. Whoever is silent meanwhile holds the others up until its leases are over.
-What it fetches under the old limit counts if it is told before, and is void if it is not.
+and a worker that dies takes nothing with it: the next one that has the partition has its allowance, too. How another
+limit takes its place: docs/design/cluster.md.
 """
 
 from __future__ import annotations

@@ -1,26 +1,6 @@
 """A crawl's partitions on Redis: who has which, the log of each, and what partitions tell one another.
 
-Redis keeps, lends, counts and fences; it judges nothing. Of a partition there are, behind `Keys.base`:
-
-    lease      string   token:session of the worker that has it, for as long as it lasts; the token is 0 where its
-                        hosts rest
-    token      string   the newest token: each is given once
-    tokens     hash     each token that brought an entry, or follows one that did -> the number of the last one
-    snapshot   list     what the partition was after some entry (`cluster.snapshots`)
-    log        list     the entries that came after it (`cluster.entries`)
-    parts      list     a snapshot that is being made
-    state      hash     entry: number of the newest entry; snapshot: that of the last one in the snapshot; parts, log:
-                        bytes of the snapshot and of the log; tally; lent: 1 if anybody has ever had it; and how many
-                        bundles there were in all: sent, gone (into and out of the outbox), arrived, heard (the same
-                        of the inbox)
-    outbox     hash     number:partition -> a bundle for that partition that may not have arrived
-    inbox      list     bundles that have
-    senders    hash     who sends -> the number of his last bundle
-    trust      hash     session -> MessagePack {host: trust that flows to it} from that worker's hosts
-
-and of partition 0 `trusted`, a hash of what trust each worker has; and the run's (`cluster.run`): `workers`, a sorted
-set of sessions by the time up to which they are believed alive, `run`, `tallies`, `scope`; and the board's
-(`cluster.board`): `told`, `heard`, `wish`, `asked`, `answers:N`.
+Redis keeps, lends, counts and fences; it judges nothing. Its keys: docs/design/cluster.md.
 
 To repeat a step whose answer was lost does no harm. All calls raise `redis.RedisError`.
 """
@@ -143,15 +123,13 @@ class PartitionStore:
         entry, snapshot, log = (int(one or 0) for one in numbers)
         return Extent(entry, snapshot, log, await self.outbox(partition))
 
-    async def snapshot(self, partition: int) -> AsyncIterator[bytes]:
+    def snapshot(self, partition: int) -> AsyncIterator[bytes]:
         """The parts of a partition's snapshot, for who has it."""
-        async for part in self._pieces(f"{self.keys.base(partition)}snapshot", 1):
-            yield part
+        return self._pieces(f"{self.keys.base(partition)}snapshot", 1)
 
-    async def log(self, partition: int) -> AsyncIterator[bytes]:
+    def log(self, partition: int) -> AsyncIterator[bytes]:
         """The entries that came after the snapshot, for who has the partition."""
-        async for entry in self._pieces(f"{self.keys.base(partition)}log", _ENTRIES):
-            yield entry
+        return self._pieces(f"{self.keys.base(partition)}log", _ENTRIES)
 
     async def _pieces(self, key: str, most: int) -> AsyncIterator[bytes]:
         start = 0

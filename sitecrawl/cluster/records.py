@@ -125,9 +125,9 @@ class _Looking:
         self._sorted: tuple[str, ...] = ()
         if partition == PLACE:
             self._hashes |= {
-                "trusted": lambda _, data: _is_pair(data),
+                "trusted": lambda _, data: _are_amounts(_read(msgpack.unpackb, data), 2),
                 "run": lambda name, value: not _NUMBERS_OF_RUN.fullmatch(name) or _is_number(value),
-                "tallies": lambda _, data: _are_counts(data),
+                "tallies": lambda _, data: _are_amounts(_read(json.loads, data), 3),
                 "told": lambda *_: True,
                 "wish": lambda *_: True,
             }
@@ -216,30 +216,21 @@ def _is_state(field: bytes, value: bytes) -> bool:
         return False
 
 
+def _read(load: Callable[[bytes], object], data: bytes) -> object:
+    """What is packed there; None if it is not."""
+    try:
+        return load(data)
+    except (ValueError, msgpack.UnpackException):
+        return None
+
+
 def _is_flow(data: bytes) -> bool:
-    try:
-        flow = msgpack.unpackb(data)
-    except (ValueError, msgpack.UnpackException):
-        return False
-    return isinstance(flow, dict) and all(
-        isinstance(host, bytes) and _is_amount(amount) for host, amount in flow.items()
-    )
+    flow = _read(msgpack.unpackb, data)
+    return isinstance(flow, dict) and all(isinstance(host, bytes) and _is_amount(flow[host]) for host in flow)
 
 
-def _is_pair(data: bytes) -> bool:
-    try:
-        found = msgpack.unpackb(data)
-    except (ValueError, msgpack.UnpackException):
-        return False
-    return isinstance(found, list) and len(found) == 2 and all(map(_is_amount, found))
-
-
-def _are_counts(data: bytes) -> bool:
-    try:
-        found = json.loads(data)
-    except ValueError:
-        return False
-    return isinstance(found, list) and len(found) == 3 and all(map(_is_amount, found))
+def _are_amounts(found: object, number: int) -> bool:
+    return isinstance(found, list) and len(found) == number and all(map(_is_amount, found))
 
 
 def _is_number(value: bytes) -> bool:

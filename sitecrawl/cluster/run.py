@@ -1,8 +1,7 @@
 """The run of a crawl, in the keys of partition 0: which workers are alive, and the limits under which they work.
 
-A run lasts as long as any of its workers is believed alive. An *account* is one limit of pages: it begins with 1, and
-another limit has the next. A run begins with the limit that its settings say, or with what that was changed to by
-hand when they said the same; and it may be changed while the run lasts.
+A run lasts as long as any of its workers is believed alive. An *account* is one limit of pages: the first is 1, and
+another limit has the next.
 """
 
 from __future__ import annotations
