@@ -4,7 +4,6 @@
     python benchmarks/damage.py --minutes 30 --seed 7
     python benchmarks/damage.py --first 500 --count 500
     python benchmarks/damage.py --seed 7 --crawls kept --only 189
-    python benchmarks/damage.py --redis --count 200
 
 A crawl of a small local site is made in each phase: young (all in the log), half done, paused, finished, with many
 WARC files, recrawled. Each attack takes a copy of one and damages one or two of its files at random: a bit flips, the
@@ -14,10 +13,6 @@ succeeds, with its number: `--only` makes that one again. The exit code is 1 if 
 
 No two crawls are the same: times, ports and the order of answers are in their files. So `--crawls` keeps them in a
 directory, and takes them from there when it is named again: then the same number damages the same bytes.
-
-With `--redis` it is the keys of a crawl of two workers on Redis, one to three of them at a time: gone, of another
-type, cut, scrambled. Then they are repaired with what is in the workers' directories, and both workers go on
-(`tests/hostile/redis_attack.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +29,6 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "hostile"), str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 
-import redis_attack  # noqa: E402
 from attack import Outcome, attack  # noqa: E402
 from victims import PHASES, range_in  # noqa: E402
 
@@ -44,8 +38,6 @@ HEAD = """| phase | attacks | noticed by the check | named, not mended | faults 
 
 def main() -> int:
     arguments = parsed()
-    if arguments.redis:
-        return on_redis(arguments)
     phases = arguments.phases.split(",") if arguments.phases else list(PHASES)
     with (
         tempfile.TemporaryDirectory(prefix="damage") as folder,
@@ -68,18 +60,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", default="1", help="decides what is done (default: 1)")
     parser.add_argument("--phases", help=f"only these, separated by commas (default: {','.join(PHASES)})")
     parser.add_argument("--first", type=int, default=0, help="the number of the first attack (default: 0)")
-    parser.add_argument("--redis", action="store_true", help="spoil the keys of a crawl on Redis, not files")
     parser.add_argument("--crawls", type=Path, help="where the crawls are kept, or are from an earlier call")
     parser.add_argument("--only", type=int, nargs="+", help="the attacks of these numbers alone")
     return parser.parse_args()
-
-
-def on_redis(arguments: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="damage") as folder, redis_attack.redis_range(Path(folder) / "r") as at:
-        outcomes = list(told(arguments, lambda _, seed: redis_attack.attack(at, seed)))
-    print(HEAD)
-    print(row("two workers on Redis", outcomes))
-    return int(any(outcome.faults for outcome in outcomes))
 
 
 def told(arguments: argparse.Namespace, attacked: Callable[[int, str], Any]) -> Iterator[Any]:
@@ -96,7 +79,7 @@ def told(arguments: argparse.Namespace, attacked: Callable[[int, str], Any]) -> 
         yield outcome
 
 
-def row(phase: str, outcomes: Sequence[Outcome | redis_attack.Outcome]) -> str:
+def row(phase: str, outcomes: Sequence[Outcome]) -> str:
     counted = Counter[str]()
     for outcome in outcomes:
         counted["noticed"] += outcome.was_noticed

@@ -33,8 +33,6 @@ FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b
 """Fields that are needed to read a crawl."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
-REPAIR: Final = "repair"
-"""Session that has all partitions while the crawl is repaired."""
 _PIECE: Final = 16
 """Entries that are asked for at once."""
 
@@ -103,14 +101,9 @@ class CrawlOnRedis:
             return 0
 
     def let_go_of_workers(self) -> None:
-        """None is alive, whatever is said of those that were killed: others may have at once what they were lent.
-        What a repair has stays with it.
-        """
+        """None is alive, whatever is said of those that were killed: others may have at once what they were lent."""
         for number in self.partitions:
-            lease = self.keys.base(number) + "lease"
-            held: bytes | None = self.client.get(lease)
-            if held is not None and held.partition(b":")[2] != REPAIR.encode():
-                self.client.delete(lease)
+            self.client.delete(self.keys.base(number) + "lease")
         self.client.delete(self.keys.base(PLACE) + "workers")
 
     def figures(self) -> Figures:

@@ -116,7 +116,7 @@ class CrawlDirectory:
                 manifest = read_manifest(self.path)
                 if manifest is None:
                     manifest = Manifest(spider, self._created, self._key.hex(), split=self._split)
-                    _write(draft, _packed(manifest))
+                    _write(draft, packed(manifest))
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
                     sync_directory(self.path)  # its key cannot be made again, and the database is durable at once
             (self.path / _DRAFT).unlink(missing_ok=True)  # opened when the other's was in place already
@@ -127,18 +127,13 @@ class CrawlDirectory:
 
 def keep_copy(database: Database, directory: CrawlDirectory) -> None:
     """Let `database` have a copy of the manifest. Raises `CorruptFile` if it has one of another."""
-    copy, manifest = database.get("meta", meta.MANIFEST), _packed(directory.manifest)
+    copy, manifest = database.get("meta", meta.MANIFEST), packed(directory.manifest)
     if copy is None:
         batch = database.batch()
         batch.put("meta", meta.MANIFEST, manifest)
         database.write(batch)
     elif copy != manifest:
         raise _damaged(directory.path / MANIFEST, DIFFERS)
-
-
-def is_copy(copy: bytes, manifest: Manifest) -> bool:
-    """Whether `copy`, of a database, is one of `manifest`."""
-    return copy == _packed(manifest)
 
 
 def restore_manifest(path: Path, database: Database) -> None:
@@ -149,7 +144,8 @@ def restore_manifest(path: Path, database: Database) -> None:
             write_atomically(path / MANIFEST, [data])
 
 
-def _packed(manifest: Manifest) -> bytes:
+def packed(manifest: Manifest) -> bytes:
+    """The text of `crawl.json`, of which the database has a copy."""
     return json.dumps(asdict(manifest), indent=2).encode()
 
 

@@ -34,11 +34,6 @@ def without_manifest(job: Path) -> None:
     (job / "crawl.json").unlink()
 
 
-def bad_cookies(job: Path) -> None:
-    (job / "session").mkdir()
-    (job / "session" / "cookies.txt").write_bytes(b"\0")
-
-
 def overwritten(file: Path) -> None:
     content = bytearray(file.read_bytes())
     half = len(content) // 2
@@ -57,7 +52,6 @@ def bad_database(job: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "a manifest that is lost": without_manifest,
-    "cookies that are damaged": bad_cookies,
     "a page store that is damaged": bad_store,
     "a database that is damaged": bad_database,
 }
@@ -85,5 +79,5 @@ def test_a_repair_that_is_killed(damage: str, whole: Path, tmp_path: Path) -> No
         assert command([*words, str(job)], log) == 0, log.read_text()
         assert [str(problem) for problem in check(job).problems] == []
         ends.append((stored(job), states_of(job)))
-        assert not [*job.rglob("*.new*"), *job.rglob("*.moving"), *job.glob("db.families")]
+        assert not [*job.rglob("*.new*"), *job.rglob("*.moving")]
     assert ends == ends[:1] * len(ends)

@@ -58,10 +58,9 @@ def _replaced(place: str) -> tuple[str, ...]:
 
 REPAIRS = {
     "a manifest that is lost": tuple((step,) for step in _replaced("crawldir.directory.restore_manifest")),
-    "cookies that are damaged": (("plugins.checking.session.mend_session: unlink",),),
     "a page store that is damaged": (
         (
-            "plugins.checking.seen.drop_filter: unlink",
+            "plugins.checking.crawl._mend: unlink",
             "plugins.checking.rebuilding._copy: fsync",
             "plugins.checking.rebuilding.rebuild: replace",
             "plugins.checking.rebuilding.rebuild: unlink",
@@ -70,21 +69,18 @@ REPAIRS = {
         ("plugins.checking.rebuilding.rebuild: unlink 2",),
         ("plugins.checking.rebuilding.rebuild: replace 2",),
         ("plugins.checking.rebuilding.rebuild: directory 2",),
-        ("plugins.checking.changes.Changes.end: batch",),
+        ("plugins.checking.crawl._mended_store: batch",),
     ),
     "a database that is damaged": (
         (
-            "plugins.checking.salvage.salvage: rmtree",
-            "plugins.checking.salvage._copy: link",
-            "plugins.checking.salvage._add_families: rmtree",
-            "plugins.checking.salvage._add_families: rename",
-            "plugins.checking.salvage._add_families: rmtree 2",
-            "plugins.checking.salvage.salvage: rmtree 2",
-            "plugins.checking.salvage.salvage: rename",
-            "plugins.checking.salvage.salvage: rename 2",
-            "plugins.checking.salvage.finish_move: rename",
+            "plugins.checking.fresh_database.replace_database: rmtree",
+            "plugins.checking.fresh_database._fill: batch 2",
+            "plugins.checking.fresh_database.replace_database: rmtree 2",
+            "plugins.checking.fresh_database.replace_database: rename",
+            "plugins.checking.fresh_database.replace_database: rename 2",
+            "plugins.checking.fresh_database.finish_move: rename",
         ),
-        ("plugins.checking.salvage.salvage: directory",),
+        ("plugins.checking.fresh_database.replace_database: directory",),
     ),
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
@@ -128,10 +124,6 @@ WORKER = (
 )
 WORKERS_END = (*_asked(f"{_STORE}.release"),)
 ELSEWHERE: Final = {
-    "plugins.checking.redis_repair._Mending._write: eval": "cluster/test_repair.py",
-    "plugins.checking.redis_repair._Mending._write: answer": "cluster/test_repair.py",
-    "plugins.checking.worker_store.WorkerStore.forget_partitions: batch": "cluster/test_repair.py",
-    "plugins.checking.worker_store.WorkerStore.withdraw: batch": "cluster/test_repair.py",
     "frontier.forms.rule_orders._write: batch": "whole_crawls/test_sessions.py",
 }
 """Points of tests that have what it takes to come there, and their files."""
@@ -146,6 +138,7 @@ LEFT_OUT: Final = {
     ),
     **dict.fromkeys(
         (
+            "plugins.checking.fresh_database._fill: batch",
             "plugins.checking.redis_check._Check._log_faults: batch",
             "plugins.checking.redis_check._Check._page_faults: batch",
             "cluster.copy.Copying._apply: batch",

@@ -1,4 +1,4 @@
-"""Verifying a crawl's directory or its keys on Redis, and rebuilding what can be rebuilt (docs/after-damage.md)."""
+"""Verifying a crawl's directory or its keys on Redis; index and database made again (docs/after-damage.md)."""
 
 from sitecrawl.base.plugins import Plugin
 

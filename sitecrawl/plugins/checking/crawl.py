@@ -1,7 +1,7 @@
-"""All of a crawl's directory: what is checked, and in which order it is mended.
+"""All of a crawl's directory: what is checked, and how it is made again.
 
-The records of URLs are the ground that everything else stands on. So the database has to be readable first, then its
-families agree, then the page store with itself, then the two with one another.
+The WARC files are what counts. A repair makes the page index of them where it is wrong, and the database of the page
+index where that is wrong.
 """
 
 from __future__ import annotations
@@ -16,49 +16,40 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
-from sitecrawl.crawldir.database import Database
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
+from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import (
     DIFFERS,
     MANIFEST,
     Manifest,
     database_to_read,
-    is_copy,
     manifest_of,
+    packed,
     read_manifest,
     restore_manifest,
 )
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import MANIFEST as COPY
 from sitecrawl.crawldir.meta import PAGES, WORKER
-from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.urls.record import NO_REFERRER
 from sitecrawl.pagestore.index import Position
-from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.plugins.checking.changes import Changes
-from sitecrawl.plugins.checking.frontier import mend_frontier
-from sitecrawl.plugins.checking.numbers import load_counts
-from sitecrawl.plugins.checking.pages import Known, mend_pages
-from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.pagestore.lookup import url_key
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.plugins.checking.fresh_database import finish_move, replace_database
+from sitecrawl.plugins.checking.frontier import check_frontier, load_counts
+from sitecrawl.plugins.checking.pages import check_pages
+from sitecrawl.plugins.checking.problems import INDEX_AGAIN, Problem
 from sitecrawl.plugins.checking.rebuilding import rebuild
-from sitecrawl.plugins.checking.salvage import finish_move, is_readable, salvage
-from sitecrawl.plugins.checking.seen import check_seen, drop_filter
-from sitecrawl.plugins.checking.session import check_session, mend_session
 from sitecrawl.plugins.checking.store import Index, PageStoreState, check_store
-from sitecrawl.plugins.checking.survey import Survey
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.plugins.checking.survey import readable
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-_KEEPS: Final = "keeps what can be read, and makes the rest again as far as records and stored pages tell"
 _NO_KEY: Final = (
     "restore it from a copy, for the key in it cannot be guessed, and the database has none either; the stored pages "
     "stay readable without it"
 )
-_ROUNDS: Final = 3
-"""Repairs in a row: mending one thing may show another that was hidden behind it."""
-
-
-class LostKey(CorruptFile):
-    """The key of the fingerprints stands nowhere any more."""
+_WORKER: Final = "begin this worker in a new directory; the pages that are stored here stay readable"
 
 
 @dataclass(slots=True)
@@ -78,22 +69,20 @@ class CheckResult:
         return not self.problems
 
 
-def check(directory: Path, *, quick: bool = False) -> CheckResult:
-    """Verify the crawl in `directory`; `quick` reads back a sample of the stored pages instead of all.
+def check(directory: Path) -> CheckResult:
+    """Verify the crawl in `directory`.
 
     Raises `StorageError` if there is no crawl, `CrawlDirectoryInUse` if it runs, `FormatMismatch` if another version
     wrote it.
     """
     result = CheckResult(directory)
     with _alone(directory):
-        result.problems += check_session(directory)
         manifest = _manifest(directory, result)
-        path = directory / "db"
-        if damage := is_readable(path):
-            result.problems.append(Problem("db", damage, _KEEPS))
+        if damage := _damage(directory / "db"):
+            result.problems.append(Problem("db", damage))
         elif manifest is not None:
             with database_to_read(directory) as database:
-                _check(database, manifest, result, quick=quick)
+                _check(database, manifest, result)
     return result
 
 
@@ -112,20 +101,39 @@ def _manifest(directory: Path, result: CheckResult) -> Manifest | None:
     else:
         if manifest is None and not had_database:
             manifest = manifest_of(directory)  # which says why there is none
-        if manifest is not None and copy is not None and not is_copy(copy, manifest):
+        if manifest is not None and copy is not None and copy != packed(manifest):
             manifest, lost = None, DIFFERS
-    if manifest is None:
-        result.problems.append(Problem(MANIFEST, lost, "takes the copy in the database"))
+    if manifest is None and (copy is not None or may_have_one):
+        result.problems.append(Problem(MANIFEST, lost, "--repair takes the copy in the database"))
+    elif manifest is None:
+        result.problems.append(Problem(MANIFEST, lost, _NO_KEY, repairable=False))
     return manifest
 
 
 def _copy_of_manifest(directory: Path) -> tuple[bytes | None, bool]:
-    """What the database has of `crawl.json`, and whether it may turn out to have it when it is mended."""
+    """What the database has of `crawl.json`, and whether it may have it without being readable."""
     try:
         with database_to_read(directory) as database:
             return database.get("meta", COPY), False
     except StorageError as error:
         return None, isinstance(error, CorruptFile)
+
+
+def _damage(path: Path) -> str:
+    """Why the database cannot be read to its end; empty if it can. Raises what is no damage."""
+    has_pages = (path.parent / INDEX_FILE).exists() or any((path.parent / WARC_DIRECTORY).glob("*"))
+    try:
+        with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
+            for family in FAMILIES:
+                for _ in database.scan(family):
+                    pass
+    except CorruptFile as error:
+        return str(error)
+    except NothingYet:
+        if has_pages:  # a crawl makes its database first
+            return "it is missing or empty, and there is a page store beside it"
+        raise
+    return ""
 
 
 @contextmanager
@@ -156,21 +164,21 @@ def _alone(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _check(database: Database, manifest: Manifest, result: CheckResult, *, quick: bool) -> None:
+def _check(database: Database, manifest: Manifest, result: CheckResult) -> None:
     """All checks of a database that can be read, and of what stands beside it."""
-    directory, survey = result.directory, Survey(database)
-    result.urls, result.waiting = survey.known, survey.states[UrlState.QUEUED]
-    result.problems += mend_frontier(database, survey, dry=True)
-    counts = load_counts(Overlay(database, "meta"))
+    directory = result.directory
+    counts = load_counts(database)
     is_worker = database.get("meta", WORKER) is not None
     if is_worker:
         result.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
-    elif counts is not None:
-        result.problems += check_seen(directory, database, counts.serial, result.notes)
+    else:
+        result.problems += check_frontier(database)
+    if counts is not None:
+        result.urls, result.waiting = counts.known - counts.forgotten, counts.queued
     state = PageStoreState.of(directory, database, manifest.fingerprint_key)
     if state.fault:
-        result.problems.append(Problem("db/meta", state.fault, "keeps all the pages that are stored"))
-    result.problems += check_store(state, result.notes, quick=quick)
+        result.problems.append(Problem("db/meta", state.fault))
+    result.problems += check_store(state, result.notes)
     try:
         index = Index(directory)
     except StorageError:
@@ -180,84 +188,98 @@ def _check(database: Database, manifest: Manifest, result: CheckResult, *, quick
         if is_worker:
             return
         forgotten = counts.forgotten if counts is not None else 0
-        changes = Changes(database, dry=True)
         try:
-            result.problems += mend_pages(
-                database, index, manifest.fingerprinter(), changes,
-                last_id=last, forgotten=forgotten, is_behind=bool(state.fault),
-            )  # fmt: skip
+            result.problems += check_pages(
+                database, index, manifest.fingerprinter(), last_id=last, forgotten=forgotten
+            )
         except CorruptFile as error:
-            result.problems.append(Problem(INDEX_FILE, str(error), "makes the index again"))
+            result.problems.append(Problem(INDEX_FILE, str(error), INDEX_AGAIN))
 
 
 def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
-    """Rebuild what can be rebuilt. Returns what was found before, and what is left. Raises as `check` does.
+    """Make again what is wrong. Returns what was found before, and what is left. Raises as `check` does.
 
     It can be stopped at any time, also by a crash, and begun again.
     """
     with file_errors(directory):
         finish_move(directory)
-    before = after = check(directory)
-    for _ in range(_ROUNDS):
-        if all(not problem.repairable for problem in after.problems):
-            break
-        try:
-            _mend(directory, before)
-        except LostKey as error:
-            return before, replace(after, problems=[Problem(MANIFEST, str(error), _NO_KEY, repairable=False)])
-        except CorruptFile as error:
-            left = Problem(
-                "db", str(error), "start in a new directory; the stored pages stay readable", repairable=False
-            )
-            return before, replace(after, problems=[left])
-        after = check(directory)
-    return before, after
-
-
-def _mend(directory: Path, result: CheckResult) -> None:
-    mend_session(directory)
-    if is_readable(directory / "db"):
-        damaged = salvage(directory)
-        result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
-    drop_filter(directory)
-    with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
-        manifest = _restored_manifest(directory, database)
-        list(mend_frontier(database, Survey(database), dry=False))
-        _mend_pages(directory, database, manifest)
-        list(mend_frontier(database, Survey(database), dry=False))
-
-
-def _restored_manifest(directory: Path, database: Database) -> Manifest:
-    """Raises `LostKey` if it is lost, and its copy too."""
-    restore_manifest(directory, database)
+    before = check(directory)
+    if all(not problem.repairable for problem in before.problems):
+        return before, before
     try:
-        manifest = read_manifest(directory)
+        with _alone(directory):
+            _mend(directory, before)
+    except _CannotMend as error:
+        return before, replace(before, problems=[error.problem])
+    return before, check(directory)
+
+
+class _CannotMend(Exception):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def _mend(directory: Path, before: CheckResult) -> None:
+    (directory / SEEN_FILE).unlink(missing_ok=True)  # the next start fills it again
+    manifest = _restored_manifest(directory)
+    position = _mended_store(directory, manifest)
+    after = CheckResult(directory)
+    damage = _damage(directory / "db")
+    if not damage:
+        with database_to_read(directory) as database:
+            _check(database, manifest, after)
+            is_worker = database.get("meta", WORKER) is not None
+        if not any(problem.repairable for problem in after.problems):
+            return
+        if is_worker:
+            raise _CannotMend(Problem("db", str(after.problems[0]), _WORKER, repairable=False))
+    damaged = replace_database(directory, manifest, position)
+    before.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
+
+
+def _restored_manifest(directory: Path) -> Manifest:
+    try:
+        with database_to_read(directory) as database:
+            restore_manifest(directory, database)
+    except StorageError:
+        pass  # `_mend` makes the database again
+    try:
+        return manifest_of(directory)
     except StorageError as error:
-        raise LostKey(str(error)) from error
-    if manifest is None:
-        raise LostKey(f"{directory / MANIFEST} is missing")
-    return manifest
+        raise _CannotMend(Problem(MANIFEST, str(error), _NO_KEY, repairable=False)) from error
 
 
-def _mend_pages(directory: Path, database: Database, manifest: Manifest) -> None:
-    """Page store and records."""
-    fingerprints = manifest.fingerprinter()
-    counts = load_counts(Overlay(database, "meta"))
-    state = PageStoreState.of(directory, database, manifest.fingerprint_key)
-    position = state.position
-    changes = Changes(database, dry=False)
-    if any(problem.repairable for problem in check_store(state, [], quick=False)):
-        whole = replace(state, position=position or Position())
-        position = rebuild(whole, referrer=Known(database, fingerprints).referrer)
-    if position is None:
-        return
-    if database.get("meta", WORKER) is None:
-        forgotten = counts.forgotten if counts is not None else 0
-        with Index(directory) as index:
-            steps = mend_pages(
-                database, index, fingerprints, changes,
-                last_id=position.last_id, forgotten=forgotten, is_behind=bool(state.fault),
-            )  # fmt: skip
-            list(steps)
-    changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())  # last: it says what `state.fault` was
-    changes.end()
+def _mended_store(directory: Path, manifest: Manifest) -> Position | None:
+    """Make the page index again where it is wrong; returns up to where the page store counts."""
+    if _damage(directory / "db"):
+        state = PageStoreState.without_database(directory, manifest.fingerprint_key)
+        if not any(problem.repairable for problem in check_store(state, [])):
+            return state.position
+        return rebuild(state, referrer=lambda _: None)
+    with database_to_read(directory) as database:
+        state = PageStoreState.of(directory, database, manifest.fingerprint_key)
+        if not any(problem.repairable for problem in check_store(state, [])):
+            return state.position
+        whole = replace(state, position=state.position or Position())
+        position = rebuild(whole, referrer=_Referrers(database, manifest.fingerprinter()).of)
+    with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
+        batch = database.batch()
+        batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
+        database.write(batch)
+    return position
+
+
+@dataclass(frozen=True, slots=True)
+class _Referrers:
+    """Where the frontier found the URLs that were fetched by GET: no WARC record has that."""
+
+    database: Database
+    fingerprints: Fingerprinter
+
+    def of(self, url: str) -> str | None:
+        (record,) = readable(self.database, [self.fingerprints.url(url_key(url))])
+        if record is None or record.referrer == NO_REFERRER:
+            return None
+        (referrer,) = readable(self.database, [record.referrer])
+        return None if referrer is None else referrer.url

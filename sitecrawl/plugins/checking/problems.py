@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-REPAIR = "--repair"
+INDEX_AGAIN: Final = "--repair makes the index again from the WARC files"
+DATABASE_AGAIN: Final = "--repair makes the database again from the stored pages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +15,9 @@ class Problem:
     """The part of the crawl's directory."""
     what: str
     """What is wrong with it, in numbers where there are some."""
-    remedy: str
+    remedy: str = DATABASE_AGAIN
     """What `--repair` does about it or, if it can do nothing, what a person can do."""
     repairable: bool = True
 
     def __str__(self) -> str:
-        how = f"{REPAIR} {self.remedy}" if self.repairable else self.remedy
-        return f"{self.where}: {self.what}. To do: {how}."
+        return f"{self.where}: {self.what}. To do: {self.remedy}."

@@ -1,26 +1,24 @@
 """Makes the page store again from its WARC files.
 
 What the files hold up to `state.position` is what there is; bytes that are no record, or one that stood before, are
-taken out of them.
-Rows of the old index are kept where they agree with their record; any other is read off the record, without the
-download's duration and the links within the worker, which stand nowhere else. The record says itself what the crawl
-made of the response.
+taken out of them. A row is read off its record, which says itself what the crawl made of the response; the download's
+duration stands nowhere else and is lost.
 
 Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
-with their records, and the next repair makes the index again: nothing is lost but durations.
+with their records, and the next repair makes the index again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import without_codings
@@ -33,7 +31,7 @@ from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Po
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.checking.store import Index, PageStoreState, Pair, disagreement, pairs
+from sitecrawl.plugins.checking.store import PageStoreState, Pair, pairs
 from sitecrawl.plugins.checking.warcwalk import Stretch
 from sitecrawl.urls.url import BEGINNINGS, FTP
 
@@ -62,8 +60,8 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     index = PageIndex(draft)
     with closing(index), closing(EarlierCrawls(state.directory)) as earlier:
         rebuilder = _Rebuilder(state, index, referrer, earlier)
-        with closing(_old_rows(state, limit)) as rows, index.by_time():
-            for pair in pairs(state, rows, limit):
+        with index.by_time():
+            for pair in pairs(state, iter(()), limit):
                 rebuilder.take(pair)
         rebuilder.end_file()
         name, offset = rebuilder.end
@@ -78,15 +76,6 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     draft.replace(state.directory / INDEX_FILE)
     sync_directory(state.directory)
     return position
-
-
-def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None, None]:
-    """The rows of the old index, as far as they can be read."""
-    try:
-        with Index(state.directory) as index:
-            yield from index.whole_captures(limit.last_id)
-    except StorageError:
-        return
 
 
 class _Rebuilder:
@@ -122,17 +111,17 @@ class _Rebuilder:
         if stretch.record is None:
             self._drop()
         elif stretch.is_answer:
-            self._answer(stretch, pair.row)
+            self._answer(stretch)
         elif stretch.record.type == "request":
             self._drop_request()
             self._request = stretch
         else:
             self._keep(stretch)
 
-    def _answer(self, stretch: Stretch, old: Capture | None) -> None:
+    def _answer(self, stretch: Stretch) -> None:
         self._note_rendered(stretch)
         request = self._request
-        capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
+        capture = self._capture(stretch)
         if capture is None or self._index.has(capture):
             self._drop()
             return
@@ -152,7 +141,7 @@ class _Rebuilder:
                 with suppress(KeyError, ValueError):
                     self._rendered = _exchange(stretch.record, None)
 
-    def _capture(self, stretch: Stretch, old: Capture | None) -> Capture | None:
+    def _capture(self, stretch: Stretch) -> Capture | None:
         """The row for an answer; None for a revisit whose body is lost, and for what no crawl has written."""
         assert stretch.record is not None
         assert self._name is not None
@@ -161,10 +150,7 @@ class _Rebuilder:
         if stretch.record.type == "revisit":
             original = self._index.original(digest) or self._earlier.original(digest)
             if original is None:
-                may_be_there = self._earlier.missing and old is not None and old.revisit_of == ELSEWHERE
-                return old if may_be_there else None
-        if old is not None:
-            return old._replace(revisit_of=original.id if original else None)
+                return None
         if original is None and digest != record.digest(record.message_of(stretch.record).body):
             return None
         place = Place(self._name, stretch.offset, stretch.length, digest, original.id if original else None)

@@ -15,20 +15,16 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.copy import Copying, Losses, forget_partitions
-from sitecrawl.cluster.outside import FIELDS, REPAIR, CrawlOnRedis, fields_of
+from sitecrawl.cluster.outside import FIELDS, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
 from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
-from sitecrawl.plugins.checking.changes import Changes
-from sitecrawl.plugins.checking.frontier import mend_frontier
-from sitecrawl.plugins.checking.numbers import load_counts
-from sitecrawl.plugins.checking.pages import mend_pages
+from sitecrawl.plugins.checking.frontier import check_frontier, load_counts
+from sitecrawl.plugins.checking.pages import check_pages
 from sitecrawl.plugins.checking.problems import Problem
 from sitecrawl.plugins.checking.store import Index
-from sitecrawl.plugins.checking.survey import Survey
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _AT_WORK: Final = "workers are at work, so what keys say of one another, and stored pages, were not checked"
@@ -102,7 +98,7 @@ class _Check:
         own = self._records.get(partition) if self._is_quiet else None
         if own is not None and not own.agrees_with(counts):
             yield f"state 'tally': it counts {own.tally.states} URLs by state, and the log has {tuple(counts.states)}"
-        yield from mend_frontier(self._database, Survey(self._database), dry=True)
+        yield from check_frontier(self._database)
 
     def _page_faults(self, directories: Sequence[Path]) -> Iterator[Problem]:
         """Compare the pages that the frontier counts as stored with those that are."""
@@ -113,13 +109,12 @@ class _Check:
         place, void = database.path.parent, untold_captures(self._crawl, directories)
         with WorkersReader(place, directories, void, once=False) as workers:
             merge(workers, place)
-        counts = load_counts(Overlay(database, "meta"))
+        counts = load_counts(database)
         assert counts is not None  # it was just written
         with Index(place) as index:
-            yield from mend_pages(
-                database, index, self._crawl.fingerprints, Changes(database, dry=True),
-                last_id=index.newest, forgotten=counts.forgotten, is_behind=False,
-            )  # fmt: skip
+            yield from check_pages(
+                database, index, self._crawl.fingerprints, last_id=index.newest, forgotten=counts.forgotten
+            )
 
 
 def _of(partition: int, faults: Iterable[object]) -> list[str]:
@@ -154,7 +149,5 @@ def _of_entries(own: Records) -> Iterator[str]:
             yield f"{name}: it has {there:,} bundles of links, and there should be {wanted:,}"
     if (token := max(own.tokens, default=0)) > own.token:
         yield f"token: it is {own.token}, and entries came with {token}"
-    if own.holder is not None and own.holder[1] == REPAIR:
-        yield "a repair has begun, and has not ended: begin it again"
-    elif own.holder is not None and own.holder[0] not in {0, own.token}:  # 0: its hosts rest
+    if own.holder is not None and own.holder[0] not in {0, own.token}:  # 0: its hosts rest
         yield f"lease: it is of token {own.holder[0]}, and the newest is {own.token}"

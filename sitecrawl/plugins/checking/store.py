@@ -21,17 +21,15 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.earlier import FILE as EARLIER
 from sitecrawl.pagestore.files import WarcFiles, serial_of
-from sitecrawl.pagestore.index import ELSEWHERE, Position
+from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.checking.problems import Problem
+from sitecrawl.plugins.checking.problems import INDEX_AGAIN, Problem
 from sitecrawl.plugins.checking.survey import records
 from sitecrawl.plugins.checking.warcwalk import Stretch, walk
 
-SAMPLES: Final = 1_000
-"""Rows that a quick check compares with their records."""
 _ORPHANED_REVISITS = """
 SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again.revisit_of
 WHERE again.revisit_of > 0 AND again.id <= ?
@@ -39,7 +37,6 @@ AND (first.id IS NULL OR first.revisit_of IS NOT NULL OR first.digest != again.d
 """
 _WITHDRAWN: Final = "other"
 """The kind of a page that another worker of the cluster has stored as well (`WarcStore.withdraw`)."""
-_REBUILD = "makes the index again from the WARC files, and has fetched again what is in none"
 
 
 def _known_position(database: Database) -> Position | None:
@@ -94,14 +91,12 @@ class PageStoreState:
     @classmethod
     def of(cls, directory: Path, database: Database, key: bytes) -> PageStoreState:
         """`key` is the crawl's. Raises `StorageError`."""
-        warcs = directory / WARC_DIRECTORY
-        files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
-        state = cls(directory, Seal(key), None, files)
+        state = cls.without_database(directory, key)
         try:
             known = _known_position(database)
         except (ValueError, TypeError) as error:
             fault = f"the position of the page store in {database.path} cannot be read: {error}"
-            return replace(state, position=state.own or state.all, fault=fault)
+            return replace(state, fault=fault)
         own = state.own
         if own is None:
             is_lost = known is None and state.exists
@@ -109,6 +104,14 @@ class PageStoreState:
             return replace(state, position=state.all if is_lost else known, fault=fault)
         fault = _contradiction(database, known, own)
         return replace(state, position=own if fault else known, fault=fault)
+
+    @classmethod
+    def without_database(cls, directory: Path, key: bytes) -> PageStoreState:
+        """What there is where the crawl's database cannot be read."""
+        warcs = directory / WARC_DIRECTORY
+        files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
+        state = cls(directory, Seal(key), None, files)
+        return replace(state, position=state.own or state.all) if state.exists else state
 
     @property
     def own(self) -> Position | None:
@@ -139,7 +142,7 @@ class PageStoreState:
         return limit.warc_offset if name == limit.warc_file else None
 
 
-def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iterator[Problem]:
+def check_store(state: PageStoreState, notes: list[str]) -> Iterator[Problem]:
     """What is wrong with index and WARC files; what is only unfinished goes to `notes`."""
     if not state.exists:
         return
@@ -148,7 +151,7 @@ def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iter
     except FormatMismatch:
         raise
     except StorageError as error:
-        yield Problem(INDEX_FILE, str(error), _REBUILD)
+        yield Problem(INDEX_FILE, str(error), INDEX_AGAIN)
         return
     with index:
         limit = state.position or Position()
@@ -156,12 +159,11 @@ def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iter
         for position in dict.fromkeys((limit, index.position)):  # the store is cut back to its own before the crawl's
             yield from _check_lengths(state, position)
         try:
-            yield from _check_index(index, limit, quick=quick)
-            compare = _check_samples if quick else _check_all
-            yield from compare(state, index, limit)
+            yield from _check_index(index, limit)
+            yield from _check_all(state, index, limit)
             yield from _check_earlier(index, limit)
         except CorruptFile as error:
-            yield Problem(INDEX_FILE, str(error), _REBUILD)
+            yield Problem(INDEX_FILE, str(error), INDEX_AGAIN)
 
 
 def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator[Problem]:
@@ -174,14 +176,14 @@ def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator
             INDEX_FILE,
             f"the index ends at capture {index.position.last_id:,} of checkpoint {index.position.number:,}, the "
             f"crawl at capture {limit.last_id:,} of checkpoint {limit.number:,}",
-            _REBUILD,
+            INDEX_AGAIN,
         )
     if index.newest != index.position.last_id or index.count != index.newest:
         yield Problem(
             INDEX_FILE,
             f"{index.count:,} rows, the last with the id {index.newest:,}, where its checkpoint counts "
             f"{index.position.last_id:,}",
-            _REBUILD,
+            INDEX_AGAIN,
         )
 
 
@@ -195,32 +197,17 @@ def _check_lengths(state: PageStoreState, limit: Position) -> Iterator[Problem]:
         yield Problem(
             f"{WARC_DIRECTORY}/{name}",
             f"it has {size:,} bytes, and the last checkpoint counts on {limit.warc_offset:,}",
-            "cuts it at its last whole record, and has fetched again what is lost",
+            INDEX_AGAIN,
         )
 
 
-def _check_index(index: Index, limit: Position, *, quick: bool) -> Iterator[Problem]:
-    ((verdict,),) = index.rows("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)")
+def _check_index(index: Index, limit: Position) -> Iterator[Problem]:
+    ((verdict,),) = index.rows("PRAGMA integrity_check(1)")
     ((orphans,),) = index.rows(_ORPHANED_REVISITS, (limit.last_id,))
     if verdict != "ok":
-        yield Problem(INDEX_FILE, f"SQLite says: {verdict}", _REBUILD)
+        yield Problem(INDEX_FILE, f"SQLite says: {verdict}", INDEX_AGAIN)
     if orphans:
-        yield Problem(INDEX_FILE, f"{orphans:,} revisits refer to a capture that has not their body", _REBUILD)
-
-
-def _check_samples(state: PageStoreState, index: Index, limit: Position) -> Iterator[Problem]:
-    stride = max(1, limit.last_id // SAMPLES)
-    wrong, example = 0, ""
-    for number in range(1, limit.last_id + 1, stride):
-        capture = index.get(number)
-        try:
-            if capture is not None and capture.revisit_of != ELSEWHERE:
-                index.read(capture)
-        except StorageError as error:
-            wrong += 1
-            example = example or str(error)
-    if wrong:
-        yield Problem(INDEX_FILE, f"{wrong:,} sampled captures cannot be read back, the first: {example}", _REBUILD)
+        yield Problem(INDEX_FILE, f"{orphans:,} revisits refer to a capture that has not their body", INDEX_AGAIN)
 
 
 def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator[Problem]:
@@ -240,11 +227,11 @@ def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator
         yield Problem(
             WARC_DIRECTORY,
             f"{damaged:,} stretches of the files hold no whole record",
-            "takes them out of the files, and has fetched again what is lost",
+            f"{INDEX_AGAIN}, and takes them out of these",
         )
     if faults:
         told = ", ".join(f"{number:,} {what}" for what, number in sorted(faults.items()))
-        yield Problem(INDEX_FILE, f"of {index.count:,} rows against the WARC files: {told}", _REBUILD)
+        yield Problem(INDEX_FILE, f"of {index.count:,} rows against the WARC files: {told}", INDEX_AGAIN)
 
 
 def _check_earlier(index: Index, limit: Position) -> Iterator[Problem]:
@@ -258,7 +245,7 @@ def _check_earlier(index: Index, limit: Position) -> Iterator[Problem]:
         yield Problem(EARLIER, what, remedy, repairable=False)
     elif lost:
         what = f"{lost:,} captures have their bodies in an earlier crawl, and none that {EARLIER} names has them"
-        yield Problem(INDEX_FILE, what, _REBUILD)
+        yield Problem(INDEX_FILE, what, INDEX_AGAIN)
 
 
 class Pair(NamedTuple):

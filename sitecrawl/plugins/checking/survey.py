@@ -12,8 +12,8 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import WRAP, owed, policy_named
-from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
+from sitecrawl.credit.policies import owed, policy_named
+from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.queue.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
@@ -42,8 +42,6 @@ class Survey:
         """A new one where it cannot be read."""
         self.unreadable = 0
         """Records that are none."""
-        self.absurd = 0
-        """Queued URLs that are owed more than there is."""
         self.hosts, self.unreadable_hosts = _hosts(database)
         self.states: Counter[UrlState] = Counter()
         self.by_host: defaultdict[bytes, Tally] = defaultdict(Tally)
@@ -52,9 +50,6 @@ class Survey:
         """Queued URLs of each level, but for those that go last."""
         self.requests = 0
         """Queued URLs that have a row in `requests`."""
-        self.history = 0.0
-        self.seeds: Counter[bytes] = Counter()
-        """By host."""
         self._purses = 0
         """The credit in records, with what hosts owe them of dividends that were settled."""
         for _, data in database.scan("urls"):
@@ -67,19 +62,14 @@ class Survey:
         self.states[record.state] += 1
         self.by_host[record.host].add(record)
         self.by_section[record.host + record.section].add(record)
-        self.history += record.history
-        if record.depth == 0 and not record.flags & Flag.REQUISITE:
-            self.seeds[record.host] += 1
         self._purses += record.credit
         if record.state == UrlState.QUEUED:
             self.requests += bool(record.flags & Flag.REQUEST)
-            debt = owed(self.dividend_of(record), record.mark)
-            self.absurd += is_absurd(debt, self.ledger)
-            self._purses += debt
+            self._purses += owed(self._dividend_of(record), record.mark)
             if not goes_last(record.rank):
                 self.levels[level_of(record.rank)] += 1
 
-    def dividend_of(self, record: UrlRecord) -> int:
+    def _dividend_of(self, record: UrlRecord) -> int:
         """Up to where the host of `record` has passed on what it was paid."""
         if self.ledger.policy.name == "pages":
             return self.ledger.policy.dividend
@@ -91,31 +81,15 @@ class Survey:
         return sum(self.states.values())
 
     @property
-    def ended(self) -> int:
-        return self.known - self.states[UrlState.QUEUED]
-
-    @property
-    def waiting_hosts(self) -> int:
-        return sum(tally.queued > 0 for tally in self.by_host.values())
-
-    @property
     def held(self) -> int:
         """All the credit that there is, the lambda page's included."""
-        unsettled = sum(host.rest + self.owed_to(host) for host in self.hosts.values())
+        unsettled = sum(host.rest + self._owed_to(host) for host in self.hosts.values())
         return self._purses + unsettled + self.ledger.reserve
 
-    def owed_to(self, host: Host) -> int:
+    def _owed_to(self, host: Host) -> int:
         """What the lambda page has paid to a host and the host has not looked at yet."""
         is_paid = self.ledger.policy.name == "hosts" and host.key in self.by_host and self.by_host[host.key].queued
         return owed(self.ledger.policy.dividend, host.mark) if is_paid else 0
-
-    def missing_hosts(self) -> set[bytes]:
-        return self.by_host.keys() - self.hosts.keys()
-
-
-def is_absurd(amount: int, ledger: Ledger) -> bool:
-    """Whether a balance is no balance: the difference of two dividends that do not belong together."""
-    return amount > max(ledger.total, WRAP >> 2)
 
 
 def records(database: Database) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -146,17 +120,13 @@ def _ledger(database: Database) -> tuple[Ledger, bool]:
         return Ledger(policy_named("hosts")), True
 
 
-def _hosts(database: Database) -> tuple[dict[bytes, Host], list[bytes]]:
-    """The hosts by key, and the keys of what is no host."""
+def _hosts(database: Database) -> tuple[dict[bytes, Host], int]:
+    """The hosts by key, and how many rows are no host."""
     hosts: dict[bytes, Host] = {}
-    unreadable = []
+    unreadable = 0
     for key, data in database.scan("hosts"):
         try:
-            host = Host.unpack(key, data)
+            hosts[key] = Host.unpack(key, data)
         except CorruptFile:
-            host = None
-        if host is None or len(key) != KEY_BYTES:
-            unreadable.append(key)
-        else:
-            hosts[key] = host
+            unreadable += 1
     return hosts, unreadable
