@@ -4,8 +4,8 @@
 
 A crawl with `--hosts` hosts of `--sections` sections each, with a URL waiting in every one, is paused, so that what
 its process still does is checkpoints and the dashboard. Its CPU time is read from outside, as a share of one core:
-without the extension, with it and nobody looking, with one browser's worth of questions (the events, and the tables
-of hosts and sections as often as the page asks for them), and with ten. Then the two calls that every page costs.
+without the extension, with it and nobody looking, with one page's questions, and with ten. Then the two calls that
+every page costs.
 `--quick` does the same with a small crawl, to show that it works.
 """
 
@@ -37,9 +37,8 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.page.items import Link
 from sitecrawl.plugins.dashboard.meter import Meter
 
-REFRESH = 5.0
-"""Seconds between two tables, and how many times their own cost they are apart at the least: as tables.js has it."""
-SHARE = 300
+REFRESH = 1.0
+"""Seconds between two questions of a page, as app.js has it."""
 DASHBOARD = "sitecrawl.plugins.dashboard.extension.Dashboard"
 
 
@@ -120,47 +119,29 @@ def crawl(options: argparse.Namespace, *, watched: bool) -> Iterator[Crawl]:
 
 
 class Reader:
-    """Does what one open page does, until `over` is set, and each of it once at least: a crawl that has little of the
-    machine answers late.
+    """Does what one open page does, until `over` is set, and once at least: a crawl that has little of the machine
+    answers late.
     """
 
     def __init__(self, url: str, over: threading.Event) -> None:
         self._parts = urlsplit(url)
         self._over = over
-        self.events = self.tables = 0
-        self.costs: list[float] = []
-        self._threads = [threading.Thread(target=self._read)]
-        self._threads += [threading.Thread(target=self._poll, args=(table,)) for table in ("hosts", "sections")]
-        for thread in self._threads:
-            thread.start()
+        self.answers = 0
+        self._thread = threading.Thread(target=self._poll)
+        self._thread.start()
 
     def join(self) -> None:
-        for thread in self._threads:
-            thread.join()
+        self._thread.join()
 
-    def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._parts.hostname or "", self._parts.port, timeout=600)
-
-    def _read(self) -> None:
-        connection = self._connection()
-        connection.request("GET", self._parts.path + "stream")
-        answer = connection.getresponse()
-        while not (self._over.is_set() and self.events) and (line := answer.readline()):
-            self.events += line.startswith(b"event: ")
-        connection.close()
-
-    def _poll(self, table: str) -> None:
+    def _poll(self) -> None:
         while True:
-            connection = self._connection()
-            connection.request("GET", f"{self._parts.path}{table}")
+            connection = http.client.HTTPConnection(self._parts.hostname or "", self._parts.port, timeout=600)
+            connection.request("GET", f"{self._parts.path}overview")
             answer = connection.getresponse()
-            told = json.loads(answer.read())
+            assert json.loads(answer.read())["hosts"]
             connection.close()
-            cost = told.get("cost", 0.0)  # none if too many ask at the same time
-            if answer.status == 200:
-                self.tables += 1
-                self.costs.append(cost)
-            if self._over.wait(max(REFRESH, cost * SHARE)):
+            self.answers += 1
+            if self._over.wait(REFRESH):
                 break
 
 
@@ -212,11 +193,9 @@ def measure(options: argparse.Namespace) -> None:
             over.set()
             for reader in reading:
                 reader.join()
-            costs = [cost for reader in reading for cost in reader.costs]
-            assert all(reader.events for reader in reading)
-            assert len(costs) >= 1
+            assert all(reader.answers for reader in reading)
             print(f"| {readers} {'page is' if readers == 1 else 'pages are'} open | {share:.2%} |", flush=True)
-        print(f"\nA table of {sections:,} sections takes {max(costs) * 1000:,.0f} ms of CPU, in slices of 2 ms.")
+        print()
     print(f"A page fetched takes {calls_of_a_page(100_000) * 1e6:.1f} µs in the dashboard.")
 
 

@@ -140,12 +140,10 @@ def opened(browser: Browser, url: str, size: tuple[int, int], *, dark: bool = Fa
 
 
 def dashboards(browser: Browser, page: Page, url: str, output: Path) -> None:
-    page.click("#tab-held")
-    page.locator(".reason").first.wait_for()
+    page.get_by_role("region", name="Held back").wait_for()
     page.screenshot(path=output / "dashboard.png")
     phone = opened(browser, url, PHONE, dark=True, scale=1.5)
-    phone.locator("#chart-speed canvas").wait_for()
-    phone.wait_for_timeout(1500)
+    phone.locator("tbody tr").first.wait_for()
     phone.screenshot(path=output / "dashboard-phone.png")
 
 

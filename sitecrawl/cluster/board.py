@@ -1,7 +1,6 @@
-"""What the workers of a crawl tell and ask each other, for who looks at it: a board on Redis.
+"""What the workers of a crawl tell each other, for who looks at it: a board on Redis.
 
-What one asks the others hear with their next word, so it costs nothing while nobody asks. The board has a connection
-of its own, so it works until a worker is gone, and the crawl waits for nothing that is done here.
+It has a connection of its own, so it works until a worker is gone, and the crawl waits for nothing that is done here.
 """
 
 from __future__ import annotations
@@ -23,10 +22,6 @@ _FORGET: Final = 600_000
 """Milliseconds after which a silent worker is no longer listed."""
 _PATIENCE: Final = 8_000
 """Milliseconds for which a wish outlives the last worker: a pause does not outlive the run."""
-_STANDS: Final = 4_000
-"""Milliseconds for which a question stands, and for which its answers are kept."""
-_QUESTIONS: Final = 32
-"""Open questions at a time (count)."""
 _SECONDS: Final = 5.0
 """For which Redis' answer is waited for."""
 
@@ -53,8 +48,6 @@ class News(NamedTuple):
     wished: int
     """When, in Unix milliseconds of Redis, as the next."""
     now: int
-    questions: list[bytes]
-    """Open questions of all workers; they may be malformed, like the answers."""
 
 
 class Board:
@@ -66,36 +59,16 @@ class Board:
 
     async def tell(self, text: str, *, read: bool, wish: str = "") -> News | None:
         """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
-        args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE, _STANDS]
+        args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE]
         answer = await _of_redis(self._steps.run("watch", PLACE, *args))
         if answer is None:
             return None
-        now, what, at, asked, *told = answer
+        now, what, at, *told = answer
         workers = [
             Heard(session.decode(errors="replace"), max(0.0, int(age) / 1000), text)
             for session, age, text in batches(told, 3)
         ]
-        return News(workers, what.decode(errors="replace"), int(at), int(now), asked)
-
-    async def ask(self, question: str) -> bool:
-        """Put a question to all workers; false where too many stand, or Redis does not answer."""
-        return bool(await _of_redis(self._steps.run("ask", PLACE, question, _STANDS, _QUESTIONS)))
-
-    async def answer(self, number: str, text: str) -> None:
-        """Answer the question of that number. It is no fault if nobody hears it."""
-        await _of_redis(self._steps.run("answer", PLACE, number, self.session, text, _STANDS))
-
-    async def answered(self, number: str) -> int:
-        """Number of workers that have answered a question."""
-        return await _of_redis(self._steps.client.hlen(self._answers(number))) or 0
-
-    async def answers(self, number: str) -> dict[str, bytes]:
-        """Answers to a question, by session."""
-        found = await _of_redis(self._steps.client.hgetall(self._answers(number))) or {}
-        return {session.decode(errors="replace"): text for session, text in found.items()}
-
-    def _answers(self, number: str) -> str:
-        return f"{self._steps.keys.base(PLACE)}answers:{number}"
+        return News(workers, what.decode(errors="replace"), int(at), int(now))
 
     async def close(self) -> None:
         with contextlib.suppress(redis.RedisError, OSError):

@@ -2,12 +2,10 @@
 --
 -- ARGV: session, figures (JSON of this worker), read (1: return those of all), most (workers that are returned), forget
 -- (ms after which a silent worker is no longer listed), wish ('', or what all workers are to do from now on), patience
--- (ms for which a wish outlives the last worker), stands (ms for which a question stands). Returns now, the wish, since
--- when (Unix ms), the questions that stand (ask.lua), and of each worker three things: its name, how long ago it was
--- heard, its figures.
+-- (ms for which a wish outlives the last worker). Returns now, the wish, since when (Unix ms), and of each worker three
+-- things: its name, how long ago it was heard, its figures.
 --
--- told: hash, session -> figures. heard: zset, sessions by when. wish: hash, what and since when. asked: zset, questions
--- by when.
+-- told: hash, session -> figures. heard: zset, sessions by when. wish: hash, what and since when.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local session, figures, most, forget, wished, patience = ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -25,8 +23,7 @@ if wished ~= '' then redis.call('HSET', wish, 'what', wished, 'at', plain(now)) 
 redis.call('PEXPIRE', wish, patience)
 
 local what, at = unpack(redis.call('HMGET', wish, 'what', 'at'))
-local asked = redis.call('ZRANGEBYSCORE', KEYS[1] .. 'asked', plain(now - ARGV[8]), '+inf')
-local answer = {plain(now), what or '', at or '0', asked}
+local answer = {plain(now), what or '', at or '0'}
 if ARGV[3] == '1' then
   local found = redis.call('ZREVRANGE', heard, 0, most - 1, 'WITHSCORES')
   for i = 1, #found, 2 do

@@ -3,78 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.shared_frontiers import board_of
 from sitecrawl.crawl.sharing import process_name
-from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.plugins.dashboard.actions import ClusterActions
-from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
-from sitecrawl.plugins.dashboard.heartbeat import GONE, NOTHING, Worker, read, worker_of
+from sitecrawl.plugins.dashboard.figures import Figures
 from sitecrawl.plugins.dashboard.monitor import Monitor
-from sitecrawl.plugins.dashboard.streams import to_json
+from sitecrawl.plugins.dashboard.rows import joined
+from sitecrawl.plugins.dashboard.worker import GONE, NOTHING, Worker, read, worker_of
 
 BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks at its page."""
 LOST_SECONDS: Final = 6.0
 """A worker that was silent for so long is shown as lost."""
-_LOOKED_AT: Final = 10.0
-"""Seconds for which the others are read after somebody asked for them."""
-_ATTENTIVE: Final = 6.0
-"""Seconds after a question for which a worker expects another one: a page asks for its table every five."""
-_NEXT: Final = 0.3
-"""Seconds between two words meanwhile."""
 _LAST: Final = 3.0
 """Seconds for which the end of the page waits for the others' last figures."""
 
-NOTE: Final = (
-    "These are all workers of a cluster. What is done here is for all of them, and tables are of the whole crawl. "
-    "Charts of pages and URLs begin with this worker's start, the others when the page is opened."
-)
-_CHARTED: Final = ("fetched", "waiting", "known")
-"""Counts of the whole crawl that each worker hears of, whether or not anybody looks."""
+NOTE: Final = "All workers of a cluster: what is done here is for all of them"
 
 
 class ClusterMonitor(Monitor):
-    """Of one worker and all others. `watched` says whether anybody looks at the page now."""
+    """Of one worker and all others, each of which tells how it fares on the board."""
 
     _actions: ClusterActions
 
     def __init__(
         self,
-        runtime: Crawl,
+        runtime: Runtime,
         frontier: SharedFrontier,
         board: Board,
         actions: ClusterActions,
         *,
         spider: str,
-        watched: Callable[[], bool],
     ) -> None:
         self._frontier = frontier
         self._board = board
-        self._history = History(COLUMNS)
-        self._watched = watched
-        self._looked_at = -_LOOKED_AT
-        self._asked_at = -_ATTENTIVE
-        """When this worker last heard that somebody asks."""
         self._beaten = 0.0
         self._beat: asyncio.Task[None] | None = None
         self._since = 0
         """When this worker first heard of the board, in Redis' milliseconds."""
         self._obeyed = 0
-        self._read_at = -_LOOKED_AT
+        self._read_at = -BEAT_SECONDS
         """When `_others` were heard; long ago where they were not asked for."""
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
-        self.on_questions: Callable[[Sequence[bytes]], None] | None = None
-        """Called with what workers ask, until this one ends."""
         super().__init__(runtime, actions, spider=spider)
 
     @property
@@ -105,44 +87,29 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
-        counts = self._crawl()
-        self._history.add(self._own.at, {name: counts[name] for name in _CHARTED})
-        rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        rest = 0.5 if self.is_watched() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
         if time.monotonic() >= self._beaten + rest:
             self._begin()
 
     def _begin(self) -> None:
         if self._beat is None or self._beat.done():
-            self._beat = asyncio.get_running_loop().create_task(self._beats())
-
-    async def _beats(self) -> None:
-        """One word; while others ask, one after the other."""
-        await self.beat()
-        while time.monotonic() < self._asked_at + _ATTENTIVE:
-            await asyncio.sleep(_NEXT)
-            await self.beat()
+            self._beat = asyncio.get_running_loop().create_task(self.beat())
 
     async def beat(self) -> None:
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
         self._beaten = time.monotonic()
         wish, self._actions.wish = self._actions.wish, ""
-        reads = self._is_read()
-        news = await self._board.tell(to_json(self._worker()), read=reads, wish=wish)
+        reads = self.is_watched()
+        news = await self._board.tell(json.dumps(self._worker()), read=reads, wish=wish)
         if news is None:
             self._runtime.stats.inc_value("dashboard/beats_lost")
             self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
-        self._read_at = self._heard if reads else -_LOOKED_AT
-        if news.questions and self.on_questions is not None:
-            self._asked_at = self._heard
-            self.on_questions(news.questions)
+        self._read_at = self._heard if reads else -BEAT_SECONDS
         if wish:
             self._obeyed = news.wished
         self._obey(news)
-
-    def _is_read(self) -> bool:
-        return self._watched() or time.monotonic() < self._looked_at + _LOOKED_AT
 
     def _obey(self, news: News) -> None:
         """A pause is for those that join later, too; a stop is for those that were there."""
@@ -154,20 +121,19 @@ class ClusterMonitor(Monitor):
 
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
-        names = {"name": process_name(), "place": self._runtime.directory.path.name, "spider": self.spider}
+        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
         last = None if self.ending else last_fetches(self._frontier.frontier)
-        held = len(self._frontier.holdings.held)
-        return worker_of(names, self.state, self._own, held, "" if last is None else str(last))
+        held, said = len(self._frontier.holdings.held), "" if last is None else str(last)
+        return worker_of(names, self.state, self._own, held, last=said, rows=self.tables.now())
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
-        self.on_questions, self._asked_at = None, -_ATTENTIVE
         if self._beat is not None:
             await asyncio.wait([self._beat])
         self._own = self._sampler.take()
         until = time.monotonic() + _LAST
         await self.beat()
-        while self._watched() and time.monotonic() < until and self._are_any_left():
+        while self.is_watched() and time.monotonic() < until and self._are_any_left():
             await asyncio.sleep(0.3)
             await self.beat()
         await self._board.close()
@@ -177,25 +143,15 @@ class ClusterMonitor(Monitor):
 
     # What the page shows
 
-    def sample(self) -> dict[str, Any]:
-        return {"workers": self.workers(), "crawl": self._crawl()}
-
     def overview(self) -> dict[str, Any]:
-        self._looked_at = time.monotonic()
-        sample = self.sample()
-        sample["workers"][0] |= {**self._about(), "history": self._history.series()}
-        return {**sample, "note": NOTE}
+        workers = self.workers()
+        workers[0] |= self._about()
+        rows = joined([one.pop("rows") for one in workers])
+        return {"workers": workers, "crawl": self._crawl(), "note": NOTE, **rows}
 
     async def refresh(self) -> None:
-        self._looked_at = time.monotonic()
-        if self._looked_at > self._read_at + BEAT_SECONDS:
+        if time.monotonic() > self._read_at + BEAT_SECONDS:
             await self.beat()
-
-    async def others(self) -> Mapping[str, str]:
-        """The workers that are there but for this one: what each is called, by its session."""
-        await self.refresh()
-        there = [one for one in self.workers()[1:] if one["state"] not in GONE]
-        return {one["id"]: f"{one['place']} ({one['name']})" for one in there}
 
     def workers(self) -> list[Worker]:
         """All that are known of, this one first."""
@@ -214,6 +170,14 @@ class ClusterMonitor(Monitor):
         if counts.queued > counts.held_back + counts.joined + counts.silent:
             return ""
         return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
+
+
+def begin(runtime: Runtime, actions: ClusterActions, spider: str) -> ClusterMonitor:
+    """Watch the crawl with the others."""
+    assert runtime.team is not None
+    assert runtime.joined is not None
+    board = board_of(runtime.joined, runtime.peers.session)
+    return ClusterMonitor(runtime, runtime.team, board, actions, spider=spider)
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

@@ -23,15 +23,14 @@ from sitecrawl.crawl.ending import ending_of
 from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
 from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
-from sitecrawl.plugins.dashboard.listening import Server
 from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
-from sitecrawl.plugins.dashboard.streams import Streams
+from sitecrawl.plugins.dashboard.server import Server
 
 if TYPE_CHECKING:
     from twisted.web.server import Site
 
-    from sitecrawl.plugins.dashboard.everyone import EveryTable
+    from sitecrawl.plugins.dashboard.backend import Backend
 
 logger = logging.getLogger(__name__)
 
@@ -63,11 +62,10 @@ class Dashboard:
         self._token = token
         self._has_own_token = has_own_token
         self._announces = announces
-        self._streams = Streams()
         self._server: Server | None = None
         self._has_failed = False
-        self._everyone: EveryTable | None = None
-        """The tables of all workers; None where there is no cluster."""
+        self._backend: Backend | None = None
+        """None until somebody looks at the page."""
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -100,22 +98,17 @@ class Dashboard:
         if runtime.ours.team is None:
             self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         else:
-            self._monitor, self._everyone = self._begin_shared(spider)
+            self._monitor = self._begin_shared(spider)
         if self._port is not None:
             self._serve(self._port)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _begin_shared(self, spider: Spider) -> tuple[Monitor, EveryTable]:
-        """Other workers ask for tables, whether anybody looks here or not."""
-        from sitecrawl.plugins.dashboard.everyone import begin  # noqa: PLC0415 - Redis, for those who share
+    def _begin_shared(self, spider: Spider) -> Monitor:
+        from sitecrawl.plugins.dashboard.cluster import begin  # noqa: PLC0415 - Redis, for those who share
 
         assert isinstance(self._actions, ClusterActions)
-        return begin(self._runtime, self._actions, self._streams, spider.name, self._paused)
-
-    def _paused(self) -> str:
-        """Why nothing is asked for at all; empty while something is."""
-        return "by hand" if self._actions.paused else self._runtime.pause.why if self._runtime.pause.want else ""
+        return begin(self._runtime, self._actions, spider.name)
 
     def _serve(self, port: int) -> None:
         if not is_reactor_installed():
@@ -134,28 +127,19 @@ class Dashboard:
     def _site(self, guard: Guard) -> Site:
         """All that is served. It takes longer to import than all of the crawl."""
         from sitecrawl.plugins.dashboard.backend import Backend  # noqa: PLC0415 - as it says
-        from sitecrawl.plugins.dashboard.looks import tables_of  # noqa: PLC0415
         from sitecrawl.plugins.dashboard.web import site_of  # noqa: PLC0415
 
-        if self._everyone is not None:
-            tables = self._everyone.named
-        else:
-            tables = tables_of(self._runtime, self._monitor.meter, self._paused)
-        return site_of(Backend(self._monitor, tables, self._actions, self._streams), guard)
+        self._backend = Backend(self._monitor, self._runtime, self._actions)
+        return site_of(self._backend, guard)
 
     def _tick(self) -> None:
         """Whatever goes wrong is said once; the next second is another try."""
         try:
-            self._look()
+            self._monitor.tick()
         except Exception:
             if not self._has_failed:
                 logger.exception("The dashboard has no figures for now")
             self._has_failed = True
-
-    def _look(self) -> None:
-        self._monitor.tick()
-        if len(self._streams):
-            self._streams.send("sample", self._monitor.sample())
 
     def metrics(self) -> list[Metric]:
         """Those of this process, as of its last sample; none where there is no watching. In any thread."""
@@ -169,10 +153,9 @@ class Dashboard:
             self._ticks.stop()
         if self._ticks is None:
             return
-        if self._everyone is not None:
-            self._everyone.close()
         self._monitor.ending = ending_of(self._runtime, reason)
         await self._monitor.close()
         if self._server is not None:
-            self._streams.end("ended", self._monitor.overview())
+            if self._backend is not None:
+                await self._backend.last_look()
             await self._server.close()

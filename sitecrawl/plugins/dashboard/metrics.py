@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sitecrawl.plugins.dashboard.heartbeat import GONE, Worker
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
+from sitecrawl.plugins.dashboard.worker import GONE, Worker
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.dashboard.figures import Figures

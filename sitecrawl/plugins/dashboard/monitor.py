@@ -8,15 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import History
@@ -25,12 +24,13 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.http import Want
 from sitecrawl.plugins.dashboard.actions import Actions
-from sitecrawl.plugins.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
-from sitecrawl.plugins.dashboard.heartbeat import Worker
+from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Sampler
 from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.rows import Tables
+from sitecrawl.plugins.dashboard.worker import Worker
 
-RECENT: Final = 600
-"""Samples of the last minutes that are kept one by one."""
+WATCHED: Final = 4.0
+"""Seconds after a question in which somebody is taken to look at the page."""
 _STORE_SECONDS: Final = 15.0
 """Between two times that the history is stored: about 100 kB."""
 
@@ -41,14 +41,17 @@ logger = logging.getLogger(__name__)
 class Monitor(Participant, ABC):
     """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
 
-    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
         self._runtime = runtime
         self._actions = actions
         self.spider = spider
         self.meter = Meter()
+        self.asked_at = -WATCHED
+        """When somebody asked last, in monotonic seconds."""
         self.ending = ""
         """How the crawl ended, in words; empty while it runs."""
         self._sampler = Sampler(runtime, self.meter)
+        self.tables = Tables(runtime, self.meter)
         self._own = self._sampler.take()
         """This worker's last sample."""
         runtime.fetches.on_finish.append(self.meter.finished)
@@ -73,6 +76,10 @@ class Monitor(Participant, ABC):
 
     async def refresh(self) -> None:
         """Somebody asks, and wants what is known of other workers to be of now."""
+
+    def is_watched(self) -> bool:
+        """Whether somebody has asked of late."""
+        return time.monotonic() < self.asked_at + WATCHED
 
     def workers(self) -> Sequence[Worker]:
         """Those of a cluster; none where there is no other."""
@@ -103,18 +110,13 @@ class Monitor(Participant, ABC):
         return {want.value: pause.lasts if want is pause.want else 0.0 for want in Want}
 
     @abstractmethod
-    def sample(self) -> dict[str, Any]:
-        """What changes every second."""
-
-    @abstractmethod
     def overview(self) -> dict[str, Any]:
-        """All there is to know at first."""
+        """All that the page shows: `workers`, this one first, and rows for its tables."""
 
     def _about(self) -> dict[str, Any]:
-        """Of this worker, what does not change every second."""
         return {
             "spider": self.spider,
-            "directory": str(self._runtime.directory.path),
+            "directory": str(self._runtime.path),
             "resumed": self._runtime.directory.resumed,
             "ending": self.ending,
             "order": declared.ORDER.read(self._runtime.crawler.settings),
@@ -124,19 +126,16 @@ class Monitor(Participant, ABC):
 class LocalMonitor(Monitor):
     """Of a crawl by one process, whose history is stored now and then."""
 
-    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
         self._history = _history(runtime)
         self._before = self._history.last()
         """Totals of the runs before this one."""
-        self._recent: deque[dict[str, float]] = deque(maxlen=RECENT)
         self._stored = 0.0
         super().__init__(runtime, actions, spider=spider)
 
     def tick(self) -> None:
         self.look()
-        point = self.figures.point(self._before)
-        self._history.add(self.figures.at, point)
-        self._recent.append({"t": self.figures.at, **point})
+        self._history.add(self.figures.at, self.figures.point(self._before))
 
     def prepare(self, batch: Batch) -> None:
         """Never fails for a figure that cannot be had."""
@@ -157,30 +156,20 @@ class LocalMonitor(Monitor):
     async def close(self) -> None:
         """The last checkpoint had all that is to be kept."""
 
-    def sample(self) -> dict[str, Any]:
-        return {"workers": [self._worker()]}
-
-    def _worker(self) -> dict[str, Any]:
-        last = (
-            last_fetches(self._runtime.ours.whole)
-            if self._runtime.ours.whole is not None and not self.ending
-            else None
-        )
-        told = {"last": "" if last is None else str(last), "lacking": self._lacking()}
-        return {"id": process_name(), "state": self.state, "figures": asdict(self.figures), **told}
-
     def overview(self) -> dict[str, Any]:
+        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
         worker = {
             **self._about(),
-            **self._worker(),
-            "totals_before": {name: value for name, value in self._before.items() if name in TOTALS},
-            "history": self._history.series(),
-            "recent": {name: [point.get(name) for point in self._recent] for name in ("t", *COLUMNS)},
+            "id": process_name(),
+            "state": self.state,
+            "figures": asdict(self.figures),
+            "last": "" if last is None else str(last),
+            "lacking": self._lacking(),
         }
-        return {"workers": [worker]}
+        return {"workers": [worker], **self.tables.now()}
 
 
-def _history(runtime: Crawl) -> History:
+def _history(runtime: Runtime) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
     stored = runtime.database.get("meta", HISTORY)
     if stored is not None:

@@ -1,7 +1,5 @@
-"""The site that `listening` serves.
-
-What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `listening`'s. Here
-are the limits on what a local process may send: small bodies, no endless requests.
+"""The site that `server` serves: what is answered is `Backend`'s business; who is answered, `Guard`'s. Here are the
+limits on what a local process may send: small bodies, no endless requests.
 """
 
 from __future__ import annotations
@@ -17,16 +15,13 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.plugins.dashboard.backend import Answer, Backend
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard
-from sitecrawl.plugins.dashboard.listening import Connection
-from sitecrawl.plugins.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
 
 MAX_BODY: Final = 1 << 20
 """Bytes: a thousand seeds."""
-TIMEOUT: Final = 60.0
+TIMEOUT: Final = 15.0
 """Seconds without a byte after which a connection is closed."""
-STREAM: Final = "stream"
 
 
 def site_of(backend: Backend, guard: Guard) -> Site:
@@ -52,12 +47,6 @@ class _Request(Request):
             self._refuse()
         else:
             super().handleContentChunk(data)
-
-    def trust(self) -> None:
-        """It has shown the token."""
-        connection = self.channel.transport if self.channel is not None else None
-        assert isinstance(connection, Connection)
-        connection.trust()
 
     def _refuse(self) -> None:
         if self.channel is not None:
@@ -91,11 +80,8 @@ class _Page(Resource):
         if path is None:
             _send(request, Answer(b"", "text/plain", 404))
             return NOT_DONE_YET
-        request.trust()
         if method == "POST":
             _send(request, self._post(request, path))
-        elif path == STREAM:
-            self._stream(request)
         else:
             deferred_from_coro(self._get(request, path))
         return NOT_DONE_YET
@@ -123,21 +109,6 @@ class _Page(Resource):
             return self._backend.post(path, fields)
         except Exception as error:  # noqa: BLE001 - it is logged
             return _failed(error)
-
-    def _stream(self, request: Request) -> None:
-        reader = Reader(request)
-        try:
-            first = self._backend.join(reader)
-        except Exception as error:  # noqa: BLE001 - it is logged
-            _send(request, _failed(error))
-            return
-        if first is None:
-            _send(request, Answer(b"", "text/plain", 503))
-            return
-        request.setHeader("Content-Type", "text/event-stream; charset=utf-8")
-        request.notifyFinish().addBoth(lambda _: self._backend.leave(reader))
-        request.registerProducer(reader, True)  # noqa: FBT003
-        request.write(first)
 
 
 def _failed(error: Exception) -> Answer:

@@ -87,10 +87,6 @@ def test_a_change_survives_a_kill(web, tmp_path):
         values = crawl.json(f"terms?host={host}")["values"]
         assert (values["max_pages"], values["delay"]) == (3, None)
         assert crawl.act("set", option="delay", host="", value="2") == "delay: 1000 s → 2 s"  # not to end at once
-        rows = crawl.json("changes")["rows"]
-        assert [(row["option"], row["host"], row["after"]) for row in rows] == [
-            ("delay", "", "2 s"), ("max_pages", host, "3"), ("deny", "", "/b/ | /never"),
-        ]  # fmt: skip
         until(lambda: len(web.paths()) >= 2, "a request after the pause was taken back")
         crawl.process.send_signal(signal.SIGKILL)
         crawl.process.wait(PATIENCE)
@@ -187,7 +183,6 @@ def test_another_kind_of_scope(tmp_path):
         seeds = f"{web.root}/a/"
         with Crawl(seeds, job, "-a", "scope=host", **settings) as crawl:
             until(lambda: crawl.figures()["waiting"] == 2, "all links")
-            assert crawl.json("terms?host=")["choices"]["scope"] == ["host", "site", "prefix", "any"]
             told = refused(crawl, option="scope", host="", value="domain")
             assert told == "scope is one of host, site, prefix, any, and not 'domain'"
             assert by_hand(crawl, "scope", "prefix").startswith("scope: host → prefix. What waits")

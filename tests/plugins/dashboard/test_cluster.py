@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from chromium import Watched, chromium
+from chromium import chromium
 from crawling import scrapy
 from fleet import Worker, fleet, stored, web_of
 from localweb import LocalWeb, linked
@@ -27,7 +27,7 @@ from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import PATIENCE, until
 
-from sitecrawl.plugins.dashboard.heartbeat import MAX_BYTES, NUMBERS, read
+from sitecrawl.plugins.dashboard.worker import MAX_BYTES, NUMBERS, read
 
 ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
 
@@ -68,54 +68,29 @@ def busy(workers: list[Worker], web: Web) -> list[Worker]:
     return workers
 
 
-def test_charts_of_pages_have_a_history(busy: list[Worker], web: Web) -> None:
-    """Of the whole crawl, on the page of each; of what a worker does not hear of the others there is none."""
-    for worker in busy:
-        page = Page(worker)
-        until(lambda page=page: page.workers()[0]["history"]["fetched"][-1:] == [web.pages], "the last point")  # type: ignore[misc]
-        history = page.workers()[0]["history"]
-        assert len(history["t"]) == len(history["waiting"]) > 1
-        assert not any(history["received"])
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
 
 
-def confirm(page: Any, name: str) -> None:
-    """Answer the question that the page asks."""
-    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
-    expect(page.locator("#ask")).to_be_hidden()
-
-
 @contextmanager
 def babbling(client: Any, text: str) -> Iterator[None]:
-    """A worker that is called `text`, fails with `text`, and answers `text` to whatever is asked."""
+    """A worker that is called `text`, fails with `text`, and has rows of `text`."""
     board = "sitecrawl:{watched.0}:"
     figures = {"fetched": 12_345, "failures": {text: 3}}
-    entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
-    row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "url", "form", "how", "kind", "waiting"), text)
-    examples = [{"url": text, "at": 1, "referrer": text}]
-    rows = [row | {"importance": 1.0, "examples": examples, "fetched_urls": examples, "waiting_urls": [text]}]
-    answer = json.dumps({"rows": rows, "total": 1, "spent": 1e20, "gathers": True})
-    over = Event()
-
-    def babble() -> None:
-        while not over.wait(0.02):
-            for question in client.zrange(f"{board}asked", 0, -1):
-                client.hset(f"{board}answers:{json.loads(question)[0]}", text, answer)
-
-    thread = Thread(target=babble)
+    row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "said_no", "waiting", "next"), text)
+    rows = {
+        "hosts": [row],
+        "held": [{**row, "fetched_urls": [{"url": text}], "waiting_urls": [text]}],
+        "errors": [{"kind": text, "count": 1, "examples": [{"url": text, "referrer": text}]}],
+    }
+    entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures, "rows": rows})
     client.hset(f"{board}told", text, entry)
     client.zadd(f"{board}heard", {text: time.time() * 1000 + 600_000})
-    thread.start()
     try:
         yield
     finally:
-        over.set()
-        thread.join()
         client.hdel(f"{board}told", text)
         client.zrem(f"{board}heard", text)
 
@@ -163,20 +138,9 @@ class Page:
         found: list[dict[str, Any]] = self.ask("overview")[1]["workers"]
         return found
 
-    def events(self) -> Iterator[tuple[str, Any]]:
-        """What the stream says, to its end."""
-        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=PATIENCE)
-        try:
-            connection.request("GET", self._url.path + "stream")
-            name = ""
-            for line in connection.getresponse():
-                kind, _, value = line.decode().strip().partition(": ")
-                if kind == "event":
-                    name = value
-                elif kind == "data":
-                    yield name, json.loads(value)
-        finally:
-            connection.close()
+    def tables(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("overview")[1]
+        return found
 
 
 def stat(worker: Worker, name: str) -> int:
@@ -185,13 +149,13 @@ def stat(worker: Worker, name: str) -> int:
 
 @pytest.mark.usefixtures("workers")  # they start meanwhile
 def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> None:
-    """The stream of one lists both; when they have ended, what it has added up is what their statistics say."""
+    """The page of one lists both; when they have ended, what it has added up is what their statistics say."""
     settings = {"DOWNLOAD_DELAY": 0.4, "SITECRAWL_CLUSTER_CRAWL": "totals"}
     with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
-        events = list(Page(workers[0]).events())
+        page, last = Page(workers[0]), dict[str, Any]()
+        while last.get("workers", [{}])[0].get("state") != "ended":
+            last = page.tables()
         assert [worker.wait() for worker in workers] == [0, 0]
-    name, last = events[-1]
-    assert name == "ended"
     assert [one["state"] for one in last["workers"]] == ["ended", "ended"]
     assert len({one["id"] for one in last["workers"]}) == 2
     figures = [one["figures"] for one in last["workers"]]
@@ -233,7 +197,6 @@ def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: i
         one.act("seed", {"urls": " ".join(web.seeds)})
         one.act("set", {"option": "max_pages", "host": "", "value": str(now)})
         until(lambda: two.table("terms?host=")["values"]["max_pages"] == now, "the other works under it")
-        until(lambda: two.table("changes")["total"] == 1, "the other has recorded it")
         two.act("resume", {})
         assert [worker.wait() for worker in workers] == [0, 0]
         assert stored(workers).total() == now
@@ -329,29 +292,23 @@ class TestWatched:
         until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
         done = one.act("seed", {"urls": " ".join(other.seeds)})
         assert re.search(r"\d+ (seeds added|sent to other workers)", done)  # it may have none of the sites yet
-        until(lambda: one.table("hosts?limit=100")["total"] == other.hosts, "all hosts in the table")
-        until(lambda: all(found["figures"]["waiting"] > 0 for found in one.workers()), "both say that they have work")
-        names = sorted(urlsplit(url).netloc for url in other.seeds)
-        for page in pages:  # the last partition may be on its way from one to the other
-            for table in ("hosts?limit=100&sort=known", "sections?limit=100"):
-                until(
-                    lambda page=page, table=table: (
-                        sorted({row["host"] for row in page.table(table)["rows"]}) == names
-                    ),  # type: ignore[misc]
-                    "all hosts in both tables of both",
-                )
-        assert one.table("hosts?limit=3&offset=3")["rows"] == one.table("hosts?limit=6")["rows"][3:]
-        assert one.ask("hosts?sort=none")[0] == 400
-
+        names = {urlsplit(url).netloc for url in other.seeds}
+        for page in pages:
+            until(
+                lambda page=page: {row["host"] for row in page.tables()["hosts"]} == names,  # type: ignore[misc]
+                "all hosts in the table",
+            )
         for name in names:
             assert "hears of it" in one.act("block", {"host": name})
         for page in pages:
-            until(lambda page=page: page.table("sections?demoted=1")["total"] == len(names), "all are held back")  # type: ignore[misc]
-            assert {row["reason"][:16] for row in page.table("hosts?demoted=1")["rows"]} == {"blocked by hand "}
+            until(
+                lambda page=page: {row["host"] for row in page.tables()["held"]} == names,  # type: ignore[misc]
+                "all are held back",
+            )
         until(lambda: one.crawl()["demoted"] == len(names), "all are counted")
         for name in names:
             two.act("release", {"host": name})
-        until(lambda: not one.table("sections?demoted=1")["total"], "nothing is held back")
+        until(lambda: not one.tables()["held"], "nothing is held back")
         two.act("resume", {})
         until(lambda: not one.crawl()["waiting"], "all pages are fetched")
 
@@ -362,18 +319,6 @@ class TestWatched:
         until(lambda: two.table("terms?host=a.example")["values"]["delay"] == 2, "the other has heard of it")
         two.act("set", {"option": "delay", "host": "a.example", "value": "0"})
         until(lambda: one.table("terms?host=a.example")["values"]["delay"] == 0, "the first has heard of it")
-        assert [page.table("changes")["total"] for page in (one, two)] == [2, 2]
-
-    def test_a_worker_that_does_not_answer(self, workers: list[Worker]) -> None:
-        """It is left out, and named; when it answers again it is there again."""
-        page = Page(workers[0])
-        workers[1].send(signal.SIGSTOP)
-        try:
-            (missing,) = until(lambda: page.table("errors")["missing"], "a table without the other worker")
-        finally:
-            workers[1].send(signal.SIGCONT)
-        assert missing.endswith(f"-{workers[1].process.pid})")
-        until(lambda: page.table("errors") == {**page.table("errors"), "missing": []}, "a table of both")
 
     def test_metrics(self, busy: list[Worker]) -> None:
         """A worker's page has all metrics: the counts of the crawl, and each worker's own."""
@@ -389,50 +334,19 @@ class TestWatched:
         assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
 
     @pytest.mark.deep
-    def test_in_a_browser(self, busy: list[Worker], web: Web, browser: Browser) -> None:
-        """A host is found, blocked, and set free, whoever has it; the tables are those of one process."""
-        page = browser.new_page()
-        watched = Watched(page)
-        page.goto(f"{Page(busy[0]).address}#hosts")
-        name = urlsplit(web.url(0)).netloc
-        page.fill("input[type=search]", name)
-        page.get_by_role("button", name=f"Block {name}", exact=True).click()
-        confirm(page, "Block")
-        page.click("#tab-held")
-        expect(page.locator("#panel")).to_contain_text("blocked by hand")
-        page.get_by_role("button", name=f"Set free {name}", exact=True).click()
-        confirm(page, "Set free")
-        expect(page.locator("#panel")).to_contain_text("Nothing is held back")
-        for tab in ("errors", "engine", "workers"):
-            page.click(f"#tab-{tab}")
-            page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
-        page.click("#seed")
-        page.fill("#seeds", web.url(0))
-        confirm(page, "Add")
-        assert watched.wrong == []
-
-    @pytest.mark.deep
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
         """Whatever stands on the board, or is answered, is shown as text."""
         text, one = '<img src=x onerror="window.owned=1">', Page(workers[0])
 
-        def all_fetched() -> int:
-            """A worker that loses a partition for a while may have fetched a page once more."""
-            return sum(worker["figures"]["fetched"] for worker in one.workers())
-
         with redis.client() as client, babbling(client, text):
             page = browser.new_page()
             page.goto(one.address)
-            expect(page.locator("tbody tr")).to_have_count(4)
-            expect(page.locator("tbody")).to_contain_text(text)
-            until(lambda: f"{all_fetched():,}" in page.locator("tbody tr").last.inner_text(), "the sum of all three")
-            expect(page.locator("#note")).to_contain_text("all workers of a cluster")
+            for caption in ("Workers", "Hosts with the most URLs waiting", "Held back", "Errors"):
+                expect(page.get_by_role("region", name=caption)).to_contain_text(text)
+            expect(page.locator("#where")).to_contain_text("All workers of a cluster")
             expect(page.locator("#seed")).to_be_enabled()
-            for tab in ("hosts", "sections", "held", "errors", "engine"):
-                page.click(f"#tab-{tab}")
-                expect(page.locator("#panel")).to_contain_text(text)
-                assert page.evaluate("window.owned") is None
-                assert page.locator("#panel img").count() == 0
+            assert page.evaluate("window.owned") is None
+            assert page.locator("#tables img").count() == 0
 
     @pytest.mark.deep
     def test_lost_worker(self, workers: list[Worker], redis: Server) -> None:

@@ -10,10 +10,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing
 from itertools import count
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from crawling import PROJECT, stats_of
@@ -25,9 +25,7 @@ from waiting import PATIENCE, until
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.plugins.dashboard.figures import COLUMNS
-from sitecrawl.plugins.dashboard.listening import MAX_STRANGERS
-from sitecrawl.plugins.dashboard.streams import MAX_READERS
+from sitecrawl.plugins.dashboard.server import MAX_CONNECTIONS
 from sitecrawl.plugins.dashboard.web import MAX_BODY
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -70,19 +68,22 @@ class Odd:
 """
 
 
-def is_closed(connection: socket.socket, also: bytes = b"") -> bool:
-    """Whether the other end has dropped it, where nothing is to be read or all of it may be; `also` is sent first."""
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other end has dropped it."""
     connection.setblocking(False)
     try:
-        if also:
-            connection.send(also)
-        while connection.recv(65536):
-            pass
+        return not connection.recv(1)
     except BlockingIOError:
         return False
     except OSError:
         return True
-    return True
+
+
+def answers(crawl: Crawl) -> bool:
+    try:
+        return crawl.ask("")[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def slow_site(pages: int, seconds: float = SECONDS) -> LocalWeb:
@@ -125,7 +126,7 @@ def crawl(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 
 class TestWhoGetsWhat:
-    @pytest.mark.parametrize("path", ["/", "/stream", "/metrics", "/x/overview", "/../", "/%00/", "//x/"])
+    @pytest.mark.parametrize("path", ["/", "/overview", "/metrics", "/x/overview", "/../", "/%00/", "//x/"])
     def test_without_the_token(self, crawl: Crawl, path: str) -> None:
         """Nothing: not a word of what is there."""
         assert urlsplit(crawl.url).path == f"/{TOKEN}/"
@@ -144,7 +145,7 @@ class TestWhoGetsWhat:
     )
     def test_from_elsewhere(self, crawl: Crawl, headers: dict[str, str]) -> None:
         """Nothing to another origin, though it knew the token; and nothing is done for it."""
-        for path in ("", "overview", "stream", "metrics"):
+        for path in ("", "overview", "metrics"):
             assert crawl.ask(path, headers=headers)[::2] == (404, b"")
         assert crawl.ask("act/stop", method="POST", body={}, headers=headers)[::2] == (404, b"")
         assert crawl.json("overview")["workers"][0]["state"] == "running"
@@ -177,17 +178,7 @@ class TestWhoGetsWhat:
         assert headers["cache-control"] == "no-store"
         assert b"http://" not in body
         assert b"https://" not in body
-        for name in (
-            "app.js",
-            "looks.js",
-            "terms.js",
-            "tables.js",
-            "charts.js",
-            "style.css",
-            "uplot.js",
-            "uplot.css",
-            "uplot.LICENSE.txt",
-        ):
+        for name in ("app.js", "style.css"):
             assert crawl.ask(name)[0] == 200, name
 
     def test_other_files(self, crawl: Crawl) -> None:
@@ -203,101 +194,33 @@ class TestWhoGetsWhat:
             crawl.ask("act/seed", method="POST", body={"urls": "x" * (MAX_BODY + 1)})
         assert crawl.json("overview")["workers"][0]["state"] == "running"
 
-    def test_readers_are_bounded(self, crawl: Crawl) -> None:
-        """As many as may read do; the next is told to come later, and has its place when one has gone."""
-        connections = [self.open_stream(crawl) for _ in range(MAX_READERS)]
-        assert all(connection.recv(12) == b"HTTP/1.1 200" for connection in connections)
-        assert crawl.ask("stream")[0] == 503
-        for connection in connections:
-            connection.close()
-        last = until(lambda: self.admitted(crawl), "a place for a reader")
-        last.close()
-
-    def test_the_token_comes_first(self, crawl: Crawl) -> None:
-        """However many slow connections a process of this machine has, who shows the token has an answer at once, and
-        a reader of the events stays one.
-        """
-        parts = urlsplit(crawl.url)
-        assert parts.port is not None
-        with ExitStack() as stack:
-            reader = stack.enter_context(closing(self.open_stream(crawl)))
-            assert reader.recv(12) == b"HTTP/1.1 200"
-            many = [stack.enter_context(socket.create_connection(("127.0.0.1", parts.port))) for _ in range(300)]
-            for connection in many:
-                with suppress(OSError):  # it may have been dropped
-                    connection.sendall(b"GET / HTTP/1.1\r\nX")
-            assert crawl.ask("")[0] == 200
-            until(lambda: all(map(is_closed, many[: 300 - MAX_STRANGERS])), "the end of the oldest")
-            assert crawl.ask("overview")[0] == 200
-            assert not is_closed(reader)
-        until(lambda: self.answers(crawl), "an answer, as before")
-
-    def test_strangers_have_a_deadline(self, crawl: Crawl) -> None:
-        """It is no matter that bytes go on coming, and that something was answered."""
-        port = urlsplit(crawl.url).port
-        assert port is not None
-        slow = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        slow.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n")
-        until(lambda: is_closed(slow, b"X: y\r\n"), "the end of a slow request")
-        slow.close()
-
-    @staticmethod
-    def answers(crawl: Crawl) -> bool:
-        try:
-            return crawl.ask("")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
-    @staticmethod
-    def open_stream(crawl: Crawl) -> socket.socket:
-        parts = urlsplit(crawl.url)
-        assert parts.port is not None
-        connection = socket.create_connection(("127.0.0.1", parts.port), timeout=PATIENCE)
-        connection.sendall(f"GET {parts.path}stream HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
-        return connection
-
-    def admitted(self, crawl: Crawl) -> socket.socket | None:
-        connection = self.open_stream(crawl)
-        if connection.recv(12) == b"HTTP/1.1 200":
-            return connection
-        connection.close()
-        return None
-
 
 class TestWhatItTells:
-    def test_events(self, crawl: Crawl) -> None:
-        """First all there is, then a sample a second."""
-        connection = TestWhoGetsWhat.open_stream(crawl)
-        data = b""
-        while data.count(b"event: sample") < 2:
-            data += connection.recv(1 << 16)
-        connection.close()
-        assert data.index(b"event: overview") < data.index(b"event: sample")
-
     def test_overview(self, crawl: Crawl, web: LocalWeb) -> None:
-        """One worker, with its history."""
-        (worker,) = crawl.json("overview")["workers"]
+        """One worker, and the rows of its tables."""
+        told = crawl.json("overview")
+        (worker,) = told["workers"]
         assert (worker["spider"], worker["state"], worker["resumed"]) == ("generic", "running", False)
-        assert set(worker["history"]) == {"t", *COLUMNS}
         assert 0 < worker["figures"]["fetched"] <= len(web.hits)
-
-    def test_tables(self, crawl: Crawl, web: LocalWeb) -> None:
-        """Hosts and sections, searched, sorted, a part at a time."""
-        host = f"127.0.0.1:{web.port}"
-        (row,) = crawl.json("hosts")["rows"]
-        assert (row["host"], row["state"] in {"asking", "ready", "resting"}) == (host, True)
-        sections = crawl.json("sections?sort=known&limit=2")
-        assert [unit["shape"] for unit in sections["rows"]] == ["/good/*", "/w/*"]
-        assert sections["total"] == 2
-        assert crawl.json("sections?sort=known&limit=1&offset=1")["rows"][0]["shape"] == "/w/*"
-        assert crawl.json("sections?q=/good/")["total"] == 1
-        assert crawl.json("hosts?q=nobody")["rows"] == []
+        (row,) = told["hosts"]
+        assert (row["host"], row["state"] in {"asking", "ready", "resting"}) == (f"127.0.0.1:{web.port}", True)
+        assert told["held"] == []
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""
-        rows = until(lambda: crawl.json("errors")["rows"], "an error")
+        rows = until(lambda: crawl.json("overview")["errors"], "an error")
         example = rows[0]["examples"][0]
         assert (rows[0]["kind"], example["url"], example["referrer"]) == ("404", f"{web.root}/gone", f"{web.root}/")
+
+    def test_connections_are_bounded(self, crawl: Crawl) -> None:
+        """Of those that a process of this machine makes, some are dropped; when they are gone the page answers."""
+        parts = urlsplit(crawl.url)
+        assert parts.port is not None
+        many = [socket.create_connection(("127.0.0.1", parts.port)) for _ in range(2 * MAX_CONNECTIONS)]
+        until(lambda: sum(map(is_closed, many)) >= MAX_CONNECTIONS, "the end of some")
+        for connection in many:
+            connection.close()
+        until(lambda: answers(crawl), "an answer")
 
     def test_sites_that_say_no(self, tmp_path: Path) -> None:
         """How often and in which way: of each host in its row, and of all in the figures and the metrics."""
@@ -310,7 +233,7 @@ class TestWhatItTells:
             return linked("/a", "/b", "/last") if path == "/" else refused if path in {"/a", "/b"} else None
 
         def rows(crawl: Crawl) -> list[str]:
-            return [row["said_no"] for row in crawl.json("hosts")["rows"]]
+            return [row["said_no"] for row in crawl.json("overview")["hosts"]]
 
         with LocalWeb(pages) as web, Crawl(web.root, tmp_path / "job", "-a", "order=bfs") as crawl:
             until(lambda: rows(crawl) == ["login walls 2"], "both of them")
@@ -320,43 +243,6 @@ class TestWhatItTells:
             metrics = crawl.ask("metrics")[2].decode()
             assert 'sitecrawl_refusals_total{spider="generic",kind="login_wall"} 2' in metrics
             is_over.set()
-
-    def test_why(self, crawl: Crawl, web: LocalWeb) -> None:
-        """Of what was fetched, waits, is out of scope: as `scrapy why` says it."""
-
-        def verdict(url: str) -> str:
-            return str(crawl.json(f"why?{urlencode({'url': url})}")["verdict"])
-
-        until(lambda: verdict(f"{web.root}/") == "fetched", "the front page is fetched")
-        until(lambda: verdict(f"{web.root}/good/19999#x") == "waits", "the last page waits")
-        assert verdict("http://elsewhere.example/") == "out of scope"
-        answer = crawl.json(f"why?{urlencode({'url': f'{web.root}/gone'})}")
-        assert answer["evidence"].keys() >= {"known", "canonical", "scope", "robots.txt", "host"}
-
-    def test_the_last_fetches(self, crawl: Crawl, web: LocalWeb) -> None:
-        """One by one, the newest first."""
-        until(lambda: crawl.json("fetches")["total"] > 3, "some fetches")
-        found = crawl.json("fetches")
-        ends = [row["at"] for row in found["rows"]]
-        assert ends == sorted(ends, reverse=True)
-        assert {row["status"] for row in found["rows"]} <= {200, 404}
-        assert all(row["size"] > 0 and row["url"].startswith(web.root) for row in found["rows"])
-
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "hosts?sort=x",
-            "sections?limit=1000",
-            "hosts?offset=x",
-            "why?url=nonsense",
-            "why",
-        ],
-    )
-    def test_wrong_questions(self, crawl: Crawl, path: str) -> None:
-        """They are answered with what is wrong."""
-        status, _, body = crawl.ask(path)
-        assert status == 400
-        assert json.loads(body)["error"]
 
     def test_metrics(self, crawl: Crawl) -> None:
         """Prometheus' own parser reads them; the token may be a header."""
@@ -402,8 +288,8 @@ class TestWhatIsDone:
                 self.come_to_rest(crawl)
                 self.come_to_rest(crawl)
                 assert len(web.hits) == asked
-                (row,) = crawl.json("sections?demoted=1")["rows"]
-                assert (row["shape"], row["blocked"]) == ("/w/*", True)
+                (row,) = until(lambda: crawl.json("overview")["held"], "what is held back")
+                assert row["shape"] == "/w/*"
                 assert row["reason"].startswith("blocked by hand at fetch")
                 samples = [one["url"] for one in row["fetched_urls"]] + row["waiting_urls"]
                 assert len(set(samples)) == len(samples) >= 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import asdict
@@ -15,14 +14,12 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.plugins.dashboard import DASHBOARD_PORT
-from sitecrawl.plugins.dashboard.backend import Cache
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, token_of
-from sitecrawl.plugins.dashboard.heartbeat import Worker, worker_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.metrics import exposition
-from sitecrawl.plugins.dashboard.streams import MAX_READERS, Reader, Streams, encode
-from sitecrawl.plugins.dashboard.tables import Query, scan
+from sitecrawl.plugins.dashboard.rows import NO_ROWS, joined
+from sitecrawl.plugins.dashboard.worker import Worker, worker_of
 from sitecrawl.seen.figures import SeenFigures
 
 TOKEN = "0123456789abcdefSECRET"
@@ -178,98 +175,6 @@ class TestGuard:
             DASHBOARD_PORT.check(Settings({DASHBOARD_PORT.name: 65_536}))
 
 
-class Wire:
-    def __init__(self) -> None:
-        self.data = b""
-        self.finished = False
-
-    def write(self, data: bytes) -> None:
-        self.data += data
-
-    def unregisterProducer(self) -> None:  # noqa: N802
-        pass
-
-    def finish(self) -> None:
-        self.finished = True
-
-
-class TestStreams:
-    def test_a_slow_reader_costs_nothing(self) -> None:
-        """While its connection is full it misses events; the others get all, and it goes on with the newest."""
-        streams, wires = Streams(), [Wire(), Wire()]
-        readers = [Reader(wire) for wire in wires]
-        for reader in readers:
-            streams.add(reader)
-        readers[0].pauseProducing()
-        for n in range(1000):
-            streams.send("sample", n)
-        readers[0].resumeProducing()
-        streams.send("sample", "last")
-        assert wires[0].data == encode("sample", "last")
-        assert wires[1].data.count(b"event: sample") == 1001
-        assert readers[0].missed == 1000
-
-    def test_room(self) -> None:
-        """Readers are bounded."""
-        streams = Streams()
-        for _ in range(MAX_READERS):
-            assert streams.has_room
-            streams.add(Reader(Wire()))
-        assert not streams.has_room
-
-    def test_the_end(self) -> None:
-        """Everybody is told, and let go."""
-        streams, wire = Streams(), Wire()
-        streams.add(Reader(wire))
-        streams.end("ended", {"a": 1})
-        assert (wire.data, wire.finished, len(streams)) == (b'event: ended\ndata: {"a":1}\n\n', True, 0)
-
-    def test_one_line(self) -> None:
-        """No text of the web can end an event, or begin another."""
-        data = encode("sample", {"url": "x\n\nevent: ended\r\u2028</script>"})
-        assert data.count(b"\n") == 3
-        assert json.loads(data.split(b"data: ")[1])["url"].endswith("</script>")
-
-
-class TestScan:
-    def look(self, items: list[int], **more: Any) -> tuple[Any, list[float]]:
-        rests: list[float] = []
-
-        async def pause(seconds: float) -> None:
-            rests.append(seconds)
-
-        found = asyncio.run(scan(items, lambda n: [n] if n % 2 else [], key=lambda n: n, pause=pause, **more))
-        return found, rests
-
-    def test_the_greatest_of_all(self) -> None:
-        """It keeps as many as are wanted, and counts all."""
-        found, _ = self.look(list(range(10_000)), keep=3)
-        assert (found.rows, found.total) == ([9999, 9997, 9995], 5000)
-
-    def test_it_pauses(self) -> None:
-        """Nobody waits for longer than a slice."""
-        _, rests = self.look(list(range(1600)), keep=3, work=0.0)
-        assert rests == [0.03] * 100
-
-
-class TestQuery:
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            {"offset": "-1"},
-            {"limit": "0"},
-            {"limit": "101"},
-            {"limit": "x"},
-            {"offset": "1e9"},
-            {"q": "x" * 201},
-        ],
-    )
-    def test_limits(self, fields: dict[str, str]) -> None:
-        """A query that would cost something is refused."""
-        with pytest.raises(OptionError):
-            Query.read(fields)
-
-
 class TestFigures:
     def test_points(self) -> None:
         """Totals of this run go on from those of the runs before."""
@@ -286,7 +191,7 @@ class TestFigures:
 
 def worker(place: str, state: str) -> Worker:
     """As the page shows it."""
-    told = worker_of({"place": place, "name": "n", "spider": "generic"}, state, figures(), 3, "")
+    told = worker_of({"place": place, "name": "n", "spider": "generic"}, state, figures(), 3, last="", rows=NO_ROWS)
     return {**told, "id": f"session of {place}", "age": 0.0}
 
 
@@ -360,53 +265,16 @@ class TestMetrics:
         assert sample.labels == {"spider": name}
 
 
-class TestCache:
-    def cache(self) -> tuple[Cache, list[float], list[str]]:
-        now, found = [0.0], list[str]()
-        return Cache(clock=lambda: now[0]), now, found
-
-    def test_ten_readers_one_look(self) -> None:
-        """Who asks while the table is looked over waits for the same; later it is looked over again."""
-        cache, now, found = self.cache()
-
-        async def find() -> dict[str, Any]:
-            await asyncio.sleep(0)
-            found.append("looked")
-            return {"rows": len(found), "cost": 0.1}
-
-        async def all_at_once() -> list[dict[str, Any]]:
-            return await asyncio.gather(*(cache.get("hosts", find) for _ in range(10)))
-
-        assert {rows["rows"] for rows in asyncio.run(all_at_once())} == {1}
-        now[0] = 24.9
-        assert asyncio.run(cache.get("hosts", find))["rows"] == 1
-        now[0] = 25.1
-        assert asyncio.run(cache.get("hosts", find))["rows"] == 2
-        cache.forget()
-        assert asyncio.run(cache.get("hosts", find))["rows"] == 3
-
-    def test_what_fails_is_asked_again(self) -> None:
-        """An error is nobody's answer."""
-        cache, _, _ = self.cache()
-
-        async def fail() -> dict[str, Any]:
-            raise OptionError("no")
-
-        for _ in range(2):
-            with pytest.raises(OptionError):
-                asyncio.run(cache.get("x", fail))
-        assert cache.under_way == 0
-
-    def test_bounded(self) -> None:
-        """A thousand searches are not kept."""
-        cache, _, _ = self.cache()
-
-        async def nothing() -> dict[str, Any]:
-            return {}
-
-        for n in range(1000):
-            asyncio.run(cache.get(n, nothing))
-        assert len(cache._known) <= 64
+class TestRows:
+    def test_of_several_workers(self) -> None:
+        """The rows with the most waiting, each once; kinds of error are added up."""
+        one = {"hosts": [{"host": "a", "waiting": 2}, {"host": "b", "waiting": 1}], "held": [],
+               "errors": [{"kind": "404", "count": 2, "examples": [{"url": "x"}]}]}  # fmt: skip
+        two = {"hosts": [{"host": "c", "waiting": 3}, {"host": "b", "waiting": 1}], "held": [],
+               "errors": [{"kind": "404", "count": 3, "examples": [{"url": "y"}]}]}  # fmt: skip
+        found = joined([one, two])
+        assert [row["host"] for row in found["hosts"]] == ["c", "a", "b"]
+        assert found["errors"] == [{"kind": "404", "count": 5, "examples": [{"url": "x"}, {"url": "y"}]}]
 
 
 class TestDocumented:

@@ -16,10 +16,7 @@ from localweb import Answer, LocalWeb, linked
 from members_web import PASSWORD, USER, MembersWeb
 from waiting import PATIENCE, until
 
-ASKED = (
-    *("hosts", "sections", "errors", "why", "fetches", "changes", "terms"),
-    *("", "overview", "metrics"),
-)
+ASKED = (*("", "overview", "metrics", "terms"),)
 HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE = (f"secret-{name}-5ec2e7" for name in "hctblwp")
 SECRETS = (PASSWORD, HEADER, OWN, TOKEN, BASIC, LEAKED, HOOK, PLACE, b64encode(f"{USER}:{BASIC}".encode()).decode())
 FORM = "<form method=post><input name=user><input type=password name=password></form>"

@@ -1,146 +1,208 @@
-// The page of one crawl, or of the workers of a cluster: each worker is an entry, the figures are those of all together.
+// The page of one crawl, or of the workers of a cluster: it asks for all there is once a second, and draws it.
+// Elements are made of text alone: what comes off the web can be nothing else here.
 
-import { askPause, askResume, askSeeds, askStop } from "./actions.js";
-import { Charts } from "./charts.js";
-import { byId, el, say, shown } from "./dom.js";
-import { bytes, count, decimal, duration, rate, seconds, time } from "./format.js";
-import { Fetches, Why } from "./looks.js";
-import { Tabs } from "./tables.js";
-import { Changes, askTerms } from "./terms.js";
-
-const RECENT = 600; // samples that are drawn one by one
-const WHOLE = 3600; // points of the whole crawl
-const WORDS = { running: "running", paused: "paused", stopping: "stopping", ended: "ended", lost: "connection lost", connecting: "connecting" };
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g; // or invisible, or turning the text
+const LABELS = {
+  delay: "Seconds between two requests to a host", concurrency: "Requests under way on the host",
+  max_pages: "Pages to fetch, 0 for no limit", max_depth: "Links to follow from a seed, 0 for no limit",
+  scope: "Links that share this with a seed: host, site, prefix or any",
+  allow: "Only URLs that match one of these, one a line", deny: "No URL that matches one of these, one a line",
+};
 const GREATEST = new Set(["at", "seconds", "p50", "p95", "checkpoint_age", "reserve"]); // of workers: others add up
+const byId = (id) => document.getElementById(id);
+const count = (n) => (n ?? 0).toLocaleString("en", { maximumFractionDigits: n < 100 ? 1 : 0 });
+const seconds = (n) => (n < 1 ? `${Math.round(n * 1000)} ms` : n < 60 ? `${count(n)} s` : `${Math.floor(n / 3600)}:${String(Math.floor(n / 60) % 60).padStart(2, "0")}:${String(Math.floor(n) % 60).padStart(2, "0")}`);
+const bytes = (n) => { let unit = 0; for (; n >= 1000 && unit < 4; unit += 1) n /= 1000; return `${count(n)} ${["B", "kB", "MB", "GB", "TB"][unit]}`; };
+const shown = (text) => String(text).replace(CONTROL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-let workers = [];
-let state = "connecting";
-let crawl = null; // a cluster's counts of URLs: all workers' over all runs, those of lost ones, too
-let series = null; // what is drawn: `recent`, and the `whole` history, of a cluster only of pages and URLs
-let before = {}; // totals of earlier runs, which are in the history and not in the samples
+/** An element; `on*` are listeners, strings among the children are shown as text. */
+function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((one) => one !== null).map((one) => (typeof one === "object" ? one : shown(one))));
+  return node;
+}
 
-/** The figures of all workers together. */
-function together() {
-  const joined = structuredClone(workers[0].figures);
-  const add = (into, from) => {
-    for (const [name, value] of Object.entries(from)) {
-      if (typeof value === "object") add((into[name] ??= {}), value);
-      else into[name] = GREATEST.has(name) ? Math.max(into[name] ?? 0, value) : (into[name] ?? 0) + value;
+const link = (url) => (/^https?:\/\//i.test(url) ? el("a", { href: url, rel: "noreferrer noopener nofollow", target: "_blank" }, url) : el("span", {}, url));
+
+/** What an operator does is confirmed first. `more` are fields to be filled in, of which `fields` makes what is sent. */
+function ask(title, text, action, fields = () => ({}), more = []) {
+  const [dialog, go, wrong] = [byId("ask"), byId("ask-yes"), byId("ask-wrong")];
+  byId("ask-title").textContent = shown(title);
+  byId("ask-text").textContent = text;
+  byId("ask-more").replaceChildren(...more);
+  go.disabled = false;
+  wrong.textContent = "";
+  go.onclick = async () => {
+    go.disabled = true;
+    try {
+      const answer = await fetch(`act/${action}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields()) });
+      const told = await answer.json();
+      if (!answer.ok) throw new Error(told.error);
+      byId("said").textContent = shown(told.done);
+      dialog.close();
+    } catch (error) {
+      wrong.textContent = error instanceof TypeError ? "The crawl cannot be reached" : shown(error.message);
+      go.disabled = false;
     }
   };
-  workers.slice(1).forEach((worker) => add(joined, worker.figures));
+  dialog.showModal();
+  (dialog.querySelector("#ask-more :is(input, select, textarea)") ?? go).focus();
+}
+
+function askSeeds() {
+  const area = el("textarea", { id: "seeds", spellcheck: "false" });
+  ask("Add seeds", "They are fetched first, and the crawl follows their links as it does those of the other seeds.", "seed",
+    () => ({ urls: area.value }), [el("label", { for: "seeds" }, "URLs or domains, one a line"), area]);
+}
+
+/** Ask for another value of what holds for the crawl or a host. */
+async function askTerms() {
+  const host = el("input", { id: "terms-host", placeholder: "the whole crawl", spellcheck: "false", maxlength: "300" });
+  const option = el("select", { id: "terms-option" });
+  const label = el("label", { for: "terms-value" });
+  const value = el("textarea", { id: "terms-value", spellcheck: "false" });
+  const reset = el("input", { id: "terms-reset", type: "checkbox" });
+  let values = {};
+  const choose = () => {
+    const now = values[option.value] ?? "";
+    label.textContent = LABELS[option.value] ?? option.value;
+    value.value = Array.isArray(now) ? now.join("\n") : now;
+  };
+  const look = async () => {
+    const answer = await fetch(`terms?${new URLSearchParams({ host: host.value.trim() })}`).catch(() => null);
+    if (!answer?.ok) return;
+    ({ values } = await answer.json());
+    const chosen = option.value;
+    option.replaceChildren(...Object.keys(values).map((one) => el("option", { value: one }, one)));
+    if (chosen in values) option.value = chosen;
+    choose();
+  };
+  option.onchange = choose;
+  host.onchange = look;
+  await look();
+  ask("Change a setting", "It holds at once, and in every run that resumes the crawl.", "set",
+    () => ({ host: host.value.trim(), option: option.value, value: reset.checked ? null : value.value, was: values[option.value] }),
+    [el("label", { for: "terms-host" }, "Host, empty for the whole crawl"), host, el("label", { for: "terms-option" }, "What"), option, label, value,
+      el("label", {}, reset, " as the settings have it")]);
+}
+
+function holdButton(unit) {
+  const name = unit.host + (unit.shape ?? "");
+  const fields = () => ({ host: unit.host, shape: unit.shape ?? "" });
+  const [word, action, text] = unit.demoted
+    ? ["Set free", "release", "It is fetched like everything else, and will not be held back again."]
+    : ["Block", "block", "Nothing more of it is fetched until you set it free. What was fetched stays."];
+  return el("button", { type: "button", "data-key": `${word} ${name}`, "aria-label": `${word} ${shown(name)}`, onclick: () => ask(`${word} ${name}?`, text, action, fields) }, word);
+}
+
+/** A table of `rows`: lists of cells, of which the first is the row's name. */
+function table(caption, heads, rows) {
+  if (!rows.length) return [el("h2", {}, caption), el("p", { class: "quiet" }, "Nothing.")];
+  const line = (cells) => el("tr", {}, cells.map((cell, n) => el(n ? "td" : "th", n ? {} : { scope: "row" }, cell ?? "–")));
+  return [el("h2", {}, caption), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows.map(line))))];
+}
+
+const reason = (unit) => (unit.reason ? el("span", { class: "quiet" }, unit.reason) : "");
+
+function hosts(rows) {
+  return table("Hosts with the most URLs waiting", ["Host", "State", "Next", "Waiting", "Known", "Fetched", "Good", "Failures", "Address", "Why", ""], rows.map((one) => [
+    one.host, one.state, one.next === null ? "–" : `in ${seconds(one.next)}`, count(one.waiting), count(one.known), count(one.fetched), count(one.good),
+    count(one.failures), one.ip, [reason(one), one.said_no ? el("span", { class: "quiet" }, ` said no: ${one.said_no}`) : ""], holdButton(one),
+  ]));
+}
+
+function held(rows) {
+  return table("Held back", ["Section or host", "Waiting", "Fetched", "Good", "Why", "Examples", ""], rows.map((one) => [
+    one.host + (one.shape ?? ""), count(one.waiting), count(one.fetched), count(one.good), reason(one),
+    [...(one.fetched_urls ?? []).map((url) => url.url), ...(one.waiting_urls ?? [])].slice(0, 3).map((url) => el("div", {}, link(url))), holdButton(one),
+  ]));
+}
+
+function errors(rows) {
+  return table("Errors", ["Kind", "URLs", "The last of them, and where they were found"], rows.map((one) => [
+    one.kind, count(one.count), one.examples.map((e) => el("div", {}, link(e.url), e.referrer ? [" on ", link(e.referrer)] : "")),
+  ]));
+}
+
+function workersTable(workers) {
+  const columns = [["Pages", "fetched", count], ["Pages/s", "rate", count], ["Received", "received", bytes], ["Errors", "errors", count], ["In flight", "in_flight", count], ["Waiting", "waiting", count], ["Memory", "memory", bytes]];
+  return table("Workers", ["Worker", "State", ...columns.map(([name]) => name), "Last heard"], workers.map((one) => [
+    `${one.place} (${one.name})`, one.state, ...columns.map(([, name, format]) => format(one.figures[name])), one.age < 4 ? "now" : `${seconds(one.age)} ago`,
+  ]));
+}
+
+/** The figures of all workers together. */
+function together({ workers, crawl }) {
+  const joined = structuredClone(workers[0].figures);
+  for (const { figures } of workers.slice(1)) {
+    for (const [name, value] of Object.entries(figures)) {
+      if (typeof value === "number") joined[name] = GREATEST.has(name) ? Math.max(joined[name] ?? 0, value) : (joined[name] ?? 0) + value;
+    }
+  }
   return { ...joined, ...crawl };
 }
 
-function tile(name, value, more, bad = false) {
-  return el("div", { class: bad ? "tile bad" : "tile" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "more", title: more }, more));
-}
-
-function showTiles(f) {
+function tiles(f) {
+  const tile = (name, value, more) => el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "quiet" }, more));
   byId("tiles").replaceChildren(
-    tile("Fetched", count(f.fetched), `${rate(f.rate)} a second`),
-    tile("Waiting", count(f.waiting), `${count(f.known)} known`),
-    tile("In flight", count(f.in_flight), `${count(f.active)} of ${count(f.hosts)} ${f.hosts === 1 ? "host" : "hosts"}`),
-    tile("Received", bytes(f.received), `${bytes(f.byte_rate)} a second`),
-    tile("Download", seconds(f.p50), `95% in ${seconds(f.p95)}`),
-    tile("Errors", count(f.errors), f.failed ? `${count(f.failed)} given up` : "none given up", f.errors > 0),
-    tile("Held back", count(f.demoted), f.silent ? `${count(f.silent)} URLs of silent hosts` : "sections and hosts"),
-    tile("Memory", bytes(f.memory), `${decimal(f.cpu)} cores in use`),
+    tile("Fetched", count(f.fetched), `${count(f.rate)} a second`), tile("Waiting", count(f.waiting), `${count(f.known)} known`),
+    tile("In flight", count(f.in_flight), `${count(f.active)} of ${count(f.hosts)} hosts`), tile("Received", bytes(f.received), `${bytes(f.byte_rate)} a second`),
+    tile("Download", seconds(f.p50), `95% in ${seconds(f.p95)}`), tile("Errors", count(f.errors), `${count(f.failed)} given up`),
+    tile("Held back", count(f.demoted), `${count(f.silent)} URLs of silent hosts`), tile("Memory", bytes(f.memory), `${count(f.cpu)} cores in use`),
   );
 }
 
-function showState(next, { ending = "", last = "", lacking = null } = {}) {
-  const changed = next !== state;
-  state = next;
-  const pill = byId("state");
-  pill.dataset.state = next;
-  pill.textContent = WORDS[next];
-  const live = next === "running" || next === "paused";
-  for (const id of ["pause", "seed", "terms", "stop"]) byId(id).disabled = !live;
-  byId("pause").textContent = next === "paused" ? "Resume" : "Pause";
-  document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
-  if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
-  const words = {
-    ended: `The crawl ${shown(ending)}. These are its last figures.`,
-    lost: "The crawl cannot be reached: it ended, or it hangs. These are the last figures that came.",
-  }[next] ?? (live && lacking
-    ? `Since ${time(lacking.since)} the crawl pauses by itself: ${shown(lacking.why)}. It goes on as soon as it can.`
-    : live ? shown(last) : "");
-  const notice = byId("notice");
-  notice.dataset.kind = next === "lost" || (live && lacking) ? "wrong" : "told";
-  notice.hidden = !words;
-  notice.textContent = words;
+function state(now, words, isWrong = false) {
+  byId("state").textContent = now;
+  byId("state").dataset.state = now;
+  const isLive = now === "running" || now === "paused";
+  for (const id of ["pause", "seed", "terms", "stop"]) byId(id).disabled = !isLive;
+  byId("pause").textContent = now === "paused" ? "Resume" : "Pause";
+  document.title = `${now} – ${byId("spider").textContent}`;
+  byId("notice").hidden = !words;
+  byId("notice").dataset.kind = isWrong ? "wrong" : "told";
+  byId("notice").textContent = shown(words);
 }
 
-const charts = new Charts();
-let tabs = null;
-
-function begin(overview) {
-  tabs ??= new Tabs(Boolean(overview.crawl), [new Fetches(), new Why(), new Changes()]);
-  byId("note").textContent = shown(overview.note ?? "");
-  byId("note").hidden = !overview.note;
-  const [first] = overview.workers;
+/** Draw anew; the focus stays on what has the same key. */
+function draw(told) {
+  const [first] = told.workers;
   byId("spider").textContent = shown(first.spider);
-  if (!overview.crawl || !series) series = { recent: first.recent ?? { t: [] }, whole: first.history ?? { t: [] } };
-  before = first.totals_before ?? {};
-  workers = [];
-  take(overview);
+  byId("where").textContent = shown([told.note, first.directory, `order ${first.order}`, seconds(first.figures.seconds)].filter(Boolean).join("  ·  "));
+  tiles(together(told));
+  const key = document.activeElement?.dataset?.key;
+  const place = [...document.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+  byId("tables").replaceChildren(...(told.crawl ? workersTable(told.workers) : []), ...hosts(told.hosts), ...held(told.held), ...errors(told.errors));
+  document.querySelectorAll(".scroll").forEach((one, n) => { one.scrollLeft = place[n] ?? 0; });
+  if (key) [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key)?.focus({ preventScroll: true });
+  if (first.state === "ended") state("ended", `The crawl ${first.ending}. These are its last figures.`);
+  else if (first.lacking) state(first.state, `The crawl pauses by itself since ${new Date(first.lacking.since * 1000).toLocaleTimeString("en", { hour12: false })}: ${first.lacking.why}.`, true);
+  else state(first.state, first.last);
 }
 
-/** Workers of a cluster come and go; of the first one, what does not change every second was told at the beginning. */
-function take(sample) {
-  crawl = sample.crawl ?? null;
-  workers = sample.workers.map((worker, n) => (n === 0 ? { ...workers[0], ...worker } : worker));
-  grow();
-  show();
-}
-
-/** Add a sample to what is drawn, as far as it is a new one. */
-function grow() {
-  const f = together();
-  const at = workers[0].figures.at; // the clocks of others are their own
-  const of = (digit) => Object.entries(f.statuses).reduce((all, [status, n]) => all + (status[0] === digit ? n : 0), 0);
-  const point = { ...f, t: at, ok: of("2"), redirects: of("3"), refused: of("4"), broken: of("5") };
-  for (const [name, value] of Object.entries(before)) point[name] += value;
-  const { recent, whole } = series;
-  const step = whole.t.length > 1 ? whole.t.at(-1) - whole.t.at(-2) : 1;
-  if (at > (recent.t.at(-1) ?? 0)) add(recent, point, RECENT);
-  if (at - (whole.t.at(-1) ?? 0) >= Math.max(1, step) * 0.95) add(whole, point, WHOLE);
-}
-
-function add(kept, point, most) {
-  for (const name of Object.keys(kept.t.length ? kept : point)) {
-    const values = (kept[name] ??= []);
-    values.push(typeof point[name] === "number" ? point[name] : null);
-    if (values.length > most) values.shift();
+async function poll() {
+  try {
+    const answer = await fetch("overview");
+    if (!answer.ok) throw new Error(answer.status);
+    const told = await answer.json();
+    draw(told);
+    if (told.workers[0].state === "ended") return;
+  } catch {
+    state("connection lost", "The crawl cannot be reached: it ended, or it hangs. These are the last figures that came.", true);
   }
+  setTimeout(poll, 1000);
 }
 
-function show() {
-  const [first] = workers;
-  const f = together();
-  showTiles(f);
-  const parts = [
-    crawl ? `${workers.length} ${workers.length === 1 ? "worker" : "workers"}` : null, first.directory, `order ${first.order}`,
-    first.resumed ? "resumed" : null, duration(f.seconds),
-  ];
-  byId("where").textContent = shown(parts.filter(Boolean).join("  ·  "));
-  charts.show(series);
-  tabs.sample(f, workers);
-  if (state !== "ended") showState(first.state, first);
-}
-
-byId("pause").addEventListener("click", () => (state === "paused" ? askResume() : askPause()));
-byId("seed").addEventListener("click", askSeeds);
-byId("terms").addEventListener("click", () => askTerms());
-byId("stop").addEventListener("click", askStop);
-
-const source = new EventSource("stream");
-source.addEventListener("overview", (event) => begin(JSON.parse(event.data)));
-source.addEventListener("sample", (event) => take(JSON.parse(event.data)));
-source.addEventListener("ended", (event) => {
-  source.close();
-  begin(JSON.parse(event.data));
-  tabs.freeze();
-});
-source.addEventListener("error", () => { if (state !== "ended") showState("lost"); });
+byId("pause").onclick = () => (byId("state").dataset.state === "paused"
+  ? ask("Resume the crawl?", "It goes on where it was.", "resume")
+  : ask("Pause the crawl?", "What is under way comes in; nothing new is asked for until you resume.", "pause"));
+byId("seed").onclick = askSeeds;
+byId("terms").onclick = askTerms;
+byId("stop").onclick = () => ask("Stop the crawl?", "What is under way comes in for some seconds, what waits stays on disk: the same command goes on later.", "stop");
+byId("ask-no").onclick = () => byId("ask").close();
+poll();
