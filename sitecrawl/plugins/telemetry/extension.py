@@ -76,7 +76,7 @@ class Telemetry:
         except ValueError as error:  # a number that is none, in a variable of theirs
             logger.warning("OpenTelemetry: %s. Not all is sent", printable(str(error), 500))
         if self._tracers is not None:
-            FetchSpans(self._tracers.get_tracer(_SCOPE, __version__)).connect(self._crawler, runtime)
+            FetchSpans(self._tracers.get_tracer(_SCOPE, __version__)).connect(runtime)
         dashboard = self._crawler.get_extension(Dashboard)
         if self._meters is not None and dashboard is not None:
             meter = self._meters.get_meter(_SCOPE, __version__)
