@@ -1,4 +1,4 @@
-"""A whole crawl in one file: read with the line of every mistake, checked and explained (docs/job.md)."""
+"""A whole crawl in one file: read with the line of every mistake, and checked (docs/job.md)."""
 
 from sitecrawl.base.plugins import Plugin
 

@@ -1,4 +1,4 @@
-"""A TOML file as plain values, and the line of each."""
+"""A TOML file as plain values, and the lines of its mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Place, Problem
 from sitecrawl.base.text_files import Wrong, text_in
-from sitecrawl.plugins.jobs.toml_lines import lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +21,33 @@ class Document:
 
     def told(self, found: list[Problem]) -> str:
         """Each problem with its line, in their order."""
-        lines = lines_of(self.text)
-        placed = sorted((_line(lines, problem.place), problem.message) for problem in found)
+        lines = self.text.splitlines()
+        placed = sorted((line_of(lines, problem.place), problem.message) for problem in found)
         return "\n".join(f"{self.path}, line {line}: {message}" for line, message in dict.fromkeys(placed))
 
 
-def _line(lines: dict[Place, int], place: Place) -> int:
-    """Of what is missing, the line of that in which it is."""
-    while place and place not in lines:
-        place = place[:-1]
-    return lines.get(place, 1)
+def line_of(lines: list[str], place: Place) -> int:
+    """The line of a key, which `tomllib` does not tell: below the header of its table, as people write it; of what is
+    not found, the header's, or the first.
+    """
+    names = [re.escape(one) for one in place if isinstance(one, str)]
+    if not names:
+        return 1
+    table, key = names[0], names[1] if len(names) > 1 else None
+    header = re.compile(rf"\s*\[+\s*[\"']?{table}[\"']?\s*[.\]]")
+    starts = [number for number, line in enumerate(lines) if header.match(line)]
+    if not starts:
+        own = re.compile(rf"\s*[\"']?{table}[\"']?\s*[.=]")
+        return next((number for number, line in enumerate(lines, 1) if own.match(line)), 1)
+    which = place[1] if len(place) > 1 and isinstance(place[1], int) else 0
+    start = starts[min(which, len(starts) - 1)]
+    wanted = re.compile(rf"\s*[\"']?{key}[\"']?\s*[.=]") if key is not None else None
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if line.lstrip().startswith("[") and not line.startswith(" "):
+            break
+        if wanted is not None and wanted.match(line):
+            return number
+    return start + 1
 
 
 def read_document(path: Path) -> Document:

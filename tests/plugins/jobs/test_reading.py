@@ -135,7 +135,7 @@ MISTAKES: list[tuple[str, str]] = [
     ("[crawl]\nseeds = ''", "line 2: seeds: seeds is empty"),
     ("[crawl]\nseeds = 'none.txt'", "line 2: seeds: there is no file "),
     ("[crawl]\nseeds = 'a b:c:d'", "line 2: seeds: "),
-    ("[crawl]\nseeds = ['a.example',\n'mailto:x']", "line 3: seeds: 'mailto:x' cannot be crawled"),
+    ("[crawl]\nseeds = ['a.example',\n'mailto:x']", "line 2: seeds: 'mailto:x' cannot be crawled"),
     ("[crawl]\nseeds = ['seeds.txt']", "line 2: seeds: a list holds URLs: for a file or a key write seeds = 'seeds"),
     (
         "[crawl]\nscope = 'sites'",

@@ -15,31 +15,31 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
 from sitecrawl.base.display import visible
-from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster.address import SCHEMES, shown
+from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import CRAWLS
+from sitecrawl.frontier.scope import Scope
+from sitecrawl.page.items import Link
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.jobs.commented import commented
-from sitecrawl.plugins.jobs.explained import Plan, lines, lines_of_url
 from sitecrawl.plugins.jobs.reading import Job, job_schema, read_job
+from sitecrawl.sheets import Sheets
+from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.job_file import with_job_file
 from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.urls.url import CRAWLED, guess_url
 
 
 class Command(DescribedCommand):
-    """init: write a job file with every key and comments. check: say what a job will do, and what it will do with
-    URLs; nothing is fetched. schema: print the JSON Schema of job files.
+    """init: write a job file with every key and comments. check: say whether a job has mistakes, and which URLs it
+    would follow; nothing is fetched. schema: print the JSON Schema of job files.
     """
 
-    usage = "init [<file>] | check [--json] <file> [<url> ...] | schema"
-    summary = "Write, check and explain job files"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="for check: print one JSON object")
+    usage = "init [<file>] | check <file> [<url> ...] | schema"
+    summary = "Write and check job files"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         match args:
@@ -48,7 +48,7 @@ class Command(DescribedCommand):
                     _init(rest)
             case ["check", file, *urls]:
                 with exit_code_on_error(self):
-                    self._check(Path(file), urls, as_json=opts.json)
+                    self._check(Path(file), urls)
             case ["schema"]:
                 with exit_code_on_error(self):
                     print(json.dumps(job_schema(), indent=2))
@@ -57,17 +57,8 @@ class Command(DescribedCommand):
                     "say one of: job init [FILE], job check FILE [URL ...], job schema", print_help=False
                 )
 
-    def _check(self, file: Path, urls: list[str], *, as_json: bool) -> None:
-        plan = self._plan(file)
-        facts, found = plan.facts(), [plan.of_url(url) for url in urls]
-        if as_json:
-            print(json.dumps({**facts, "urls": found}))
-            return
-        told = [*lines(facts), *(line for one in found for line in ("", *lines_of_url(one)))]
-        print("\n".join(visible(line) for line in told))
-
-    def _plan(self, file: Path) -> Plan:
-        """What a crawl by `file` would be told in this project. Raises `OptionError`."""
+    def _check(self, file: Path, urls: list[str]) -> None:
+        """Raises `OptionError`."""
         assert self.settings is not None
         job = read_job(file)
         if job.warning:
@@ -75,20 +66,22 @@ class Command(DescribedCommand):
         crawler = Crawler(self._spider(job), self.settings)
         given = with_job_file(crawler, {"job": str(file)})
         seeds = given.get("seeds", "")
-        elsewhere = seeds if isinstance(seeds, str) and seeds.startswith(SCHEMES) else ""
-        if elsewhere:
+        is_elsewhere = isinstance(seeds, str) and seeds.startswith(SCHEMES)
+        if is_elsewhere:
             del given["seeds"]
         spider: type[SiteSpider] = crawler.spidercls  # type: ignore[assignment]
-        arguments = spider.read_arguments(_for_all(given, spider), has_queue=bool(elsewhere))
+        arguments = spider.read_arguments(_for_all(given, spider), has_queue=is_elsewhere)
         for name, value in arguments.settings():
             crawler.settings.set(name, value, "spider")
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
         AddonManager(crawler).load_settings(crawler.settings)
-        directory = Path(crawler.settings.get("JOBDIR") or CRAWLS / job.name)
-        where = _redis(elsewhere) if elsewhere else ""
+        directory = crawler.settings.get("JOBDIR") or CRAWLS / job.name
+        number = "seeds on Redis" if is_elsewhere else f"{len(arguments.seeds):,} seeds"
+        print(visible(f"{file} is sound: spider {spider.name}, {number}, directory {directory}"))
         sheets = configuration.sheets(crawler.settings)
-        return Plan(spider.name, directory, crawler.settings, sheets, arguments.scope, arguments.seeds, where)
+        for url in urls:
+            print(visible(f"{url}: {_fate(url, arguments, sheets)}"))
 
     def _spider(self, job: Job) -> type[SiteSpider]:
         """The one that the file is for; where it names none, the plainest."""
@@ -112,9 +105,19 @@ def _for_all(given: Mapping[str, Any], spider: type[SiteSpider]) -> dict[str, An
     return {name: value for name, value in given.items() if name not in own}
 
 
-def _redis(text: str) -> str:
-    address, _, key = text.partition("#")
-    return f"{shown({'url': address})}#{key}, which is read when the crawl begins"
+def _fate(text: str, arguments: SiteArguments, sheets: Sheets) -> str:
+    """Whether a crawl would follow a link to a URL, and if not, why."""
+    try:
+        url = guess_url(text, schemes=CRAWLED)
+    except InvalidUrl as error:
+        return f"not followed: {error}"
+    if any(seed.href == url.href for seed in arguments.seeds):
+        return "it is a seed"
+    link, sheet = Link(url.href, url.host), sheets.of(url.host)
+    if why := arguments.scope.why_not(link):
+        return f"not followed: {why}"
+    why = Scope("any", allow=sheet.allow, deny=sheet.deny).why_not(link)
+    return f"not followed: its sheet: {why}" if why else "it is in scope"
 
 
 def _init(rest: list[str]) -> None:
