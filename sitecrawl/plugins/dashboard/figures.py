@@ -19,7 +19,6 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.plugins.dashboard.meter import Meter
-from sitecrawl.seen.bloom import ScalableBloom
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier
@@ -102,7 +101,7 @@ class Figures:
     sitemaps: Mapping[str, int] = _several("sitemap_events_total", "event", "What sitemaps brought.")
     rendering: Mapping[str, int] = _several("rendering_events_total", "event", "What became of pages in the browser.")
     seen: Mapping[str, int] = field(default_factory=dict)
-    """The seen set's tiers: see `_seen`."""
+    """Of `SeenFigures`."""
     content: Mapping[str, int] = field(default_factory=dict)
     """Of `ContentFigures`."""
     remote: Mapping[str, int] = field(default_factory=dict)
@@ -223,20 +222,7 @@ def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
         "demoted": len(frontier.judge.demoted),
         "silent": frontier.dispatcher.silent,
         "reserve": ledger.reserve / ledger.total if ledger.total else 0.0,
-        "seen": _seen(frontier),
-    }
-
-
-def _seen(frontier: DiskFrontier) -> dict[str, int]:
-    """Of the URL-seen test: what was asked, and which tier knew."""
-    seen = frontier.seen
-    bloom = seen.bloom
-    return {
-        **seen.figures().counts(),
-        "cached": len(seen.cache),
-        "cache_capacity": seen.cache.capacity,
-        "bloom_bytes": bloom.memory() if isinstance(bloom, ScalableBloom) else 0,
-        "filling": int(seen.is_filling),
+        "seen": frontier.seen.figures().counts(),
     }
 
 

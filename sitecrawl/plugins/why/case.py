@@ -17,7 +17,7 @@ from sitecrawl.http.robots_txt import Rule, quoted, rules_for
 from sitecrawl.http.sheets import RobotsException
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.plugins.why.source import Live, Source, content_of
+from sitecrawl.plugins.why.source import Source, content_of
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
 
 PAGES: Final = frozenset({"page", "other"})
@@ -55,7 +55,6 @@ class Case:
     record: UrlRecord | None
     host: Host | None
     """Where it is, or would be; None for a host of which the crawl knows nothing."""
-    live: Live
     versions: list[Capture]
     """The newest first."""
     robots: Robots | None
@@ -89,7 +88,6 @@ class Case:
             key=key,
             record=record,
             host=host,
-            live=(source.live(key, host.name) if host is not None else None) or Live(),
             versions=versions,
             robots=_robots(source, url),
             rule=rule,

@@ -11,6 +11,7 @@ from sitecrawl.frontier.queue.order import priority_of
 from sitecrawl.frontier.urls.causes import words_of
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.plugins.why.case import Case, moment
+from sitecrawl.plugins.why.source import MOST
 from sitecrawl.urls.url import CRAWLED, Url, parse
 
 _STATES: Final = {
@@ -121,8 +122,8 @@ def queue(case: Case) -> str:
     record, one = case.record, case.section
     if record is None or one is None or not case.waits:
         return ""
-    before, most = case.source.before(one, record.rank + case.key), case.source.most
-    text = f"{before:,}{'+' if before >= most else ''} of its section come before it"
+    before = case.source.before(one, record.rank + case.key)
+    text = f"{before:,}{'+' if before >= MOST else ''} of its section come before it"
     if priority := priority_of(record.rank):
         text += f"; its priority is {priority}"
     terms = case.source.terms
@@ -139,8 +140,6 @@ def host(case: Case) -> str:
         text += f"; its robots.txt asks for {one.crawl_delay:g} s between requests"
     if case.waits and one.rests_until:
         text += f"; at the last checkpoint it rested until {moment(one.rests_until)}"
-    if case.live.failures:
-        text += f"; {case.live.failures:,} failures in a row"
     return text
 
 

@@ -1,4 +1,4 @@
-"""The one place where an answer is put together: the command and the dashboard both ask here."""
+"""The one place where an answer is put together: the command and agents both ask here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What of a crawl speaks for an answer: its database and its pages as of the last checkpoint, whoever looks at them.
+"""What of a crawl speaks for an answer: its database and its pages as of the last checkpoint.
 
-All look-ups here are by key, or are bounded: an answer costs some milliseconds in a crawl of any size, and the
-process that crawls can give it as well. `thorough` are those who have more time.
+All look-ups here are by key, or are bounded: an answer costs some milliseconds in a crawl of any size.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
@@ -37,32 +36,11 @@ from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.why.linkers import find_linker
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
-QUICK: Final = 2_000
-"""Rows of the queue that are gone through where a crawl waits meanwhile: about 2 ms."""
-THOROUGH: Final = 200_000
+MOST: Final = 200_000
+"""Rows of the queue that are gone through."""
 _OF_CRAWL: Final = frozenset({"scope", "allow", "deny", "max_depth", "max_pages"})
 _OF_HOSTS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
 """What of a sheet explains why a URL is fetched or not."""
-
-
-class Live(NamedTuple):
-    """What only the process knows that crawls."""
-
-    in_flight: bool = False
-    rest: float = 0.0
-    """Seconds for which the host is not asked."""
-    failures: int = 0
-    """In a row, of the host."""
-    dead: bool = False
-    """Whether the host is given up, or has ceased to answer."""
-    paused: str = ""
-    """Why nothing is asked for at all."""
-
-
-class Liveness(Protocol):
-    """Asked for a URL, by its fingerprint, and the name of the host that it is of."""
-
-    def __call__(self, key: bytes, host: str, /) -> Live | None: ...
 
 
 class Source:
@@ -77,8 +55,6 @@ class Source:
         pages: PageReader | None = None,
         *,
         told: Database | None = None,
-        live: Liveness = lambda _key, _host: None,
-        thorough: bool = False,
         search_pages: int = 0,
     ) -> None:
         self.database = database
@@ -89,9 +65,7 @@ class Source:
         self._told = told or database
         self._changes = changes_of(self._told)
         self.terms = in_force(terms_of(self._told), self._changes)
-        self.live = live
         self.search_pages = search_pages
-        self.most = THOROUGH if thorough else QUICK
 
     @property
     def leaves(self) -> Sheets:
@@ -176,9 +150,9 @@ class Source:
     # The queue
 
     def before(self, section: Section, entry: bytes) -> int:
-        """How many entries of a section come before `entry`; `most` for as many or more."""
+        """How many entries of a section come before `entry`; `MOST` for as many or more."""
         rows = self.database.scan("queue", section.key, section.key + entry)
-        return sum(1 for _ in islice(rows, self.most))
+        return sum(1 for _ in islice(rows, MOST))
 
     # Pages
 

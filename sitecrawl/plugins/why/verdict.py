@@ -112,8 +112,6 @@ _SAME_AGAIN: Final = {
 
 
 def _waiting(case: Case, record: UrlRecord, now: float) -> Iterator[Verdict]:
-    if case.live.in_flight:
-        yield Verdict("in flight", "It is being fetched now")
     yield from _held(case)
     yield from _not_answering(case, record)
     if case.is_full:
@@ -122,9 +120,7 @@ def _waiting(case: Case, record: UrlRecord, now: float) -> Iterator[Verdict]:
         text = f"It waits: the crawl has fetched {most} pages, as many as max_pages allows"
         yield Verdict("full", text, "resume the crawl with a greater max_pages")
     yield from _ended(case)
-    if case.live.paused:
-        yield Verdict("paused", f"It waits: the crawl pauses ({case.live.paused})", "it goes on when that is over")
-    rest = max(case.live.rest, (case.host.rests_until if case.host is not None else 0.0) - now)
+    rest = (case.host.rests_until if case.host is not None else 0.0) - now
     if rest > _SOON:
         text = f"It waits: its host rests until {moment(now + rest)}"
         yield Verdict("resting", text, "nothing more is needed: it comes in its turn after that")
@@ -161,12 +157,6 @@ def _not_answering(case: Case, record: UrlRecord) -> Iterator[Verdict]:
         text = f"It waits: the robots.txt of its host cannot be had, and without it nothing is asked for{tries}"
         yield Verdict(
             "robots silent", text, "it is asked for again, less and less often; look at what its server says"
-        )
-    elif case.live.dead:
-        why = words_of(record.cause) or "it failed too often in a row"
-        text = f"It waits: its host has ceased to answer ({why}){tries}"
-        yield Verdict(
-            "silent", text, "its host is asked again in a while, or at once by `scrapy frontier --retry-given-up`"
         )
     elif record.cause and record.attempts:
         text = f"It waits to be asked for again: {words_of(record.cause)}{tries}"

@@ -69,7 +69,7 @@ def source_of(command: ReadingCommand, opts: argparse.Namespace, search_pages: i
         pages = stack.enter_context(PageReader(directory)) if has_pages else None
         worker = _worker(command, opts)
         told = reader.database if worker is None else stack.enter_context(database_to_read(worker))
-        yield Source(reader.database, reader.manifest, pages, told=told, thorough=True, search_pages=search_pages)
+        yield Source(reader.database, reader.manifest, pages, told=told, search_pages=search_pages)
 
 
 def _worker(command: ReadingCommand, opts: argparse.Namespace) -> Path | None:
