@@ -63,8 +63,6 @@ class _Row:
     """The URL that it is below."""
     state: str
     """The file's when it was sent."""
-    compared: bool
-    """Whether the store told a checksum."""
     noted: float
     """Unix time."""
 
@@ -86,7 +84,7 @@ class Confirmed:
 
     def note(self, batch: Batch, state: str, sent: Sent) -> None:
         """With the next batch. In memory at once: where the batch fails, there is no other in this run."""
-        row = self._files[sent.name] = _Row(self._url, state, sent.is_compared, time.time())
+        row = self._files[sent.name] = _Row(self._url, state, time.time())
         batch.put("meta", REMOTE + sent.name.encode(), json.dumps(asdict(row)).encode())
 
 

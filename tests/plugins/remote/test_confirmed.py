@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def note(database: Database, url: str, *names: str) -> None:
     confirmed, batch = Confirmed(url, database), database.batch()
     for name in names:
-        confirmed.note(batch, "10", Sent(name, 10, is_new=True, is_compared=True))
+        confirmed.note(batch, "10", Sent(name, 10, is_new=True))
     database.write(batch)
 
 
