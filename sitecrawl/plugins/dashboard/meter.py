@@ -1,11 +1,11 @@
-"""What the fetches of a run tell, in bounded space: the last ones, how long they took, and what went wrong."""
+"""What the fetches of a run tell, in bounded space: how long they took, and what went wrong."""
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_left
 from collections import deque
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sitecrawl.crawl.fetch import Fetch
 
@@ -14,8 +14,6 @@ BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 
 _RECENT: Final = 1000
 """Downloads of which the percentiles are."""
-LAST: Final = 50
-"""Fetches that are kept one by one."""
 EXAMPLES: Final = 8
 """That are kept of a kind of error."""
 _KINDS: Final = 60
@@ -56,8 +54,6 @@ class Meter:
         """URLs that answered."""
         self.good = 0
         """Fetches that were worth it."""
-        self.last: deque[dict[str, Any]] = deque(maxlen=LAST)
-        """Fetches as rows: `at` in Unix seconds; `status` 0 and `why` where no answer came; `size` as transferred."""
         self._recent: deque[float] = deque(maxlen=_RECENT)
 
     def finished(self, fetch: Fetch) -> None:
@@ -68,7 +64,6 @@ class Meter:
         kind = _kind(fetch)
         if kind:
             self._note(kind, Example(fetch.visit.url, fetch.visit.referrer, time.time()))
-        self.last.append(_row(fetch))
 
     def _took(self, seconds: float) -> None:
         self.histogram[bisect_left(BUCKETS, seconds)] += 1
@@ -96,17 +91,3 @@ def _kind(fetch: Fetch) -> str:
     if fetch.status:
         return ""
     return fetch.error or ("excluded" if fetch.excluded else "")
-
-
-def _row(fetch: Fetch) -> dict[str, Any]:
-    exchange, page = fetch.exchange, fetch.page
-    return {
-        "url": fetch.visit.url,
-        "at": time.time(),
-        "status": fetch.status,
-        "why": fetch.error or fetch.excluded,
-        "seconds": exchange.seconds if exchange is not None else 0.0,
-        "size": len(exchange.body) if exchange is not None else 0,
-        "type": page.content_type if page is not None else "",
-        "good": fetch.is_good,
-    }
