@@ -81,7 +81,7 @@ def charts(history: History | None) -> list[Chart]:
         return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
     found = [
-        chart("Pages a second", times, {"fetched": speed("fetched")}, rate, marks=_short),
+        chart("Pages a second", times, {"fetched": speed("fetched")}, rate),
         chart("Received a second", times, {"received": speed("received")}, size),
         chart("URLs", times, {"known": of("known"), "waiting": of("waiting"), "fetched": of("fetched")}, _short),
         chart(
@@ -89,7 +89,6 @@ def charts(history: History | None) -> list[Chart]:
             times,
             {"2xx": speed("ok"), "3xx": speed("redirects"), "4xx": speed("refused"), "5xx": speed("broken")},
             rate,
-            marks=_short,
             colours=(3, 1, 2, 4),
         ),
         chart("Time of a download", times, {"median": of("p50"), "95% below": of("p95")}, seconds),
