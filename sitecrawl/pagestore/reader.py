@@ -315,13 +315,6 @@ class PageReader:
             raise damaged_rows(self.path)
         return captures
 
-    def whole_captures(self, last: int) -> Iterator[Capture]:
-        """Captures with an id up to `last`, oldest first, without damaged rows."""
-        query, after = f"SELECT {ROW} FROM pages WHERE id > ? AND id <= ? ORDER BY id LIMIT {_CHUNK}", 0  # noqa: S608
-        while rows := self.rows(query, (after, last)):
-            yield from (capture for row in rows if (capture := whole_row(row)) is not None)
-            after = rows[-1][0]
-
     def member(self, capture: Capture) -> bytes:
         """The compressed record of a capture's response. Raises `StorageError` if it is missing."""
         path = self.directory / WARC_DIRECTORY / capture.warc_file
