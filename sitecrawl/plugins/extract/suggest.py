@@ -23,7 +23,9 @@ _MOST: Final = 20
 _LONGEST: Final = 2_000
 """Characters of a text."""
 _NAME = re.compile(r"[A-Za-z][\w-]*")
-_NUMBER = re.compile(r"\D{0,6}\d[\d.,]*\D{0,6}")
+_CURRENCY: Final = r"(?:[A-Z]{3}|kr\.?|zł|[^\w-]{0,2})"
+_NUMBER = re.compile(rf"{_CURRENCY}\s?\d[\d.,]*\s?{_CURRENCY}")
+"""An amount. In `Bike 7` and `SKU-7` the words belong to it."""
 _PLAIN: Final = frozenset({"h1", "time"})
 """Tags that need no class."""
 

@@ -40,6 +40,15 @@ def test_two_products(tmp_path: Path) -> None:
     assert rules.rules[0].url is not None
 
 
+def test_a_number_in_a_name(tmp_path: Path) -> None:
+    """It stays a part of the name; of an amount it is the value."""
+    pages = [page(number, f"Bike {number}", f"{number}9.50 kr", f"SKU-{number}") for number in (1, 2)]
+    (file := tmp_path / "rules.yaml").write_text(suggested(pages))
+    item = next(iter(Extraction(read_rules(file), pages[0]).outcomes())).item
+    assert item is not None
+    assert (item["h1"], item["day"], item["price"]) == ("Bike 1", "SKU-1", "19.50")
+
+
 def test_an_answer(tmp_path: Path) -> None:
     """Of JSON the objects of its list."""
     answer = json.dumps({"total": 2, "items": [{"id": 1, "full name": "a"}, {"id": 2}]})

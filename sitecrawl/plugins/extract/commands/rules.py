@@ -78,6 +78,10 @@ class Command(DescribedCommand):
                 print(f"{args[0]}: sound, {len(rules.rules)} rules")
 
     def _suggest(self, urls: Sequence[str]) -> None:
+        if len(set(urls)) < len(urls):
+            raise UsageError(
+                "one page shows no difference: take two pages of one kind, as two products", print_help=False
+            )
         pages, stats = self._fetched(urls)
         texts = {page.url: text for page, text in pages if 200 <= page.status < 300 and page.charset is not None}
         if len(texts) < len(urls):
