@@ -48,11 +48,14 @@ def text(name: str) -> str:
 
 
 def rows(name: str, heading: str = "") -> dict[str, list[str]]:
-    """The rows of the tables, or of those between `heading` and the next one: code in the first cell → all cells."""
+    """The rows of tables and the points of lists, or of those between `heading` and the next one: code in the first
+    cell, or before the colon → all cells.
+    """
     section = text(name)
     if heading:
         section = re.split(r"^#+ ", section.partition(heading)[2], maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    lines += [line.removeprefix("- ").split(": ", 1) for line in section.splitlines() if line.startswith("- `")]
     return {code: cells for cells in lines for code in re.findall(r"`([^`]+)`", cells[0])}
 
 
