@@ -3,7 +3,7 @@ PYTHON ?= python3
 ifneq ($(PYTHON),python3)
 # Another Python has an environment of its own, such as .venv-3.12. pyenv may have it without having it on the PATH.
 FOUND := $(shell for python in $(PYTHON) $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/*/bin/$(PYTHON); do \
-	"$$python" -c 'import sys; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null && break; done)
+	"$$python" -c 'import sys; print(sys.executable + " %d.%d" % sys.version_info[:2])' 2>/dev/null && break; done)
 $(if $(FOUND),,$(error There is no $(PYTHON) here that runs))
 override PYTHON := $(word 1,$(FOUND))
 VENV ?= .venv-$(word 2,$(FOUND))

@@ -10,23 +10,36 @@ from outcome import Outcome
 from traps import FOREIGN
 
 _CELLS: Final = 6
-"""Name, place or contents; what is in after so many fetches; fetches until 90 and 100% are; fetches at the end."""
+"""Of a row for one web: its name, contents; what is in after so many fetches; fetches until 90 and 100% are; fetches
+at the end. In a table with a column for each place a cell has the last two.
+"""
+_COLUMNS: Final = frozenset({"alone", "folder", "host", "domain"})
 _PLACES: Final = {FOREIGN: "domain"}
 
 
 def update(document: Path, outcomes: Iterable[Outcome]) -> int:
-    """Rewrite the rows of these webs, and no other; returns how many there are."""
+    """Rewrite what the tables say of these webs, and of no other; returns how many cells or rows there are."""
     known = {_label(outcome): outcome for outcome in outcomes}
-    lines, name, found = document.read_text().split("\n"), "", 0
+    lines, places, found = document.read_text().split("\n"), list[str](), 0
     for number, line in enumerate(lines):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if not line.startswith("|") or len(cells) != _CELLS:
-            continue
-        name = cells[0].lower().partition(" (")[0] or name
-        outcome = known.get((name, cells[1])) or known.get((name, ""))
-        if outcome is not None:
-            lines[number] = f"| {' | '.join([*cells[:2], *cells_of(outcome)])} |".replace("|  |", "| |")
-            found += 1
+        if not line.startswith("|"):
+            places = []
+        elif _COLUMNS.issuperset(cells[1:]):
+            places = cells[1:]
+        name = cells[0].lower().partition(" (")[0]
+        if places:
+            there = {at: known[name, place] for at, place in enumerate(places, 1) if (name, place) in known}
+            for at, outcome in there.items():
+                cells[at] = ", ".join(cells_of(outcome)[2:])
+        elif len(cells) == _CELLS and (one := known.get((name, cells[1])) or known.get((name, ""))):
+            there = {0: one}
+            cells[2:] = cells_of(one)
+        else:
+            there = {}
+        if there:
+            lines[number] = f"| {' | '.join(cells)} |".replace("|  |", "| |")
+            found += len(there)
     document.write_text("\n".join(lines))
     return found
 

@@ -15,14 +15,14 @@ from sitecrawl.base.setting import Limit
 
 
 def documented() -> list[list[str]]:
-    """Setting, default, unit and statistic of every row of the table in docs/limits.md."""
+    """Setting, default, unit and statistic of every point of the list in docs/limits.md."""
     text = (PROJECT / "docs/limits.md").read_text(encoding="utf-8")
-    row = re.compile(r"^\| [^|]+ \| `?(\w+)`? \| `([^`]+)` ([^|]+) \| `([\w/]+)` \| [^|]+ \|$", re.MULTILINE)
+    row = re.compile(r"^- \*\*.+?\*\* \(`?(\w+)`?, `([^`]+)` ([^,]+), `([\w/]+)`\): .+$", re.MULTILINE)
     return [list(cells) for cells in row.findall(text)]
 
 
 def test_every_limit_is_documented() -> None:
-    """The table has each limit's setting, default, unit and statistic, in the order of the code, and no other row."""
+    """The list has each limit's setting, default, unit and statistic, in the order of the code, and no other."""
     rows = [(setting, ast.literal_eval(value), unit, stat) for setting, value, unit, stat in documented()]
     assert rows == [
         (limit.name, limit.default, limit.unit, limit.stat)
@@ -35,7 +35,7 @@ def test_every_limit_is_documented() -> None:
 
 def text_rows() -> int:
     text = (PROJECT / "docs/limits.md").read_text(encoding="utf-8")
-    return sum(line.startswith("|") for line in text.splitlines()) - 2  # its head
+    return sum(line.startswith("- **") and ", `limits/" in line for line in text.splitlines())
 
 
 def test_the_default_is_set() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -26,7 +27,15 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {"str": str, "int": int}
 
 def app_of(crawl: StoredCrawl, token: str) -> Starlette:
     asked = Lock()
-    return Starlette(routes=[_route(name, one, token, asked) for name, one in crawl.questions.items()])
+    known = ", ".join(f"/{name}" for name in crawl.questions)
+
+    async def refuse(_: Request, error: Exception) -> JSONResponse:
+        """Another address, or another method than GET."""
+        assert isinstance(error, HTTPException)
+        return JSONResponse({"error": f"{error.detail}: GET one of {known}"}, error.status_code, error.headers)
+
+    routes = [_route(name, one, token, asked) for name, one in crawl.questions.items()]
+    return Starlette(routes=routes, exception_handlers={HTTPException: refuse})
 
 
 def _route(name: str, question: Callable[..., dict[str, Any]], token: str, asked: Lock) -> Route:

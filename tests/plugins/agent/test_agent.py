@@ -122,6 +122,12 @@ class TestHttp:
         rest = get(port, "pages", token, status=200, limit=2, offset=first["next"])[1]
         assert [len(first["pages"]), len(rest["pages"]), rest["next"]] == [2, 1, None]
 
+    def test_another_address(self, http: tuple[int, str]) -> None:
+        """It is JSON, too, and names those that there are."""
+        port, token = http
+        status, answer = get(port, "find", token)
+        assert (status, "/search" in answer["error"]) == (404, True)
+
     @pytest.mark.parametrize(
         ("path", "given", "words"),
         [

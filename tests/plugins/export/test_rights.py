@@ -234,6 +234,8 @@ def test_commands(tmp_path: Path) -> None:
     done = scrapy("export", "--fields", "url", "--format", "csv", *words)
     assert "2 pages are left out" in done.stderr
     assert done.stdout.split() == ["url", "http://site.example/late"]
+    done = scrapy("export", "--fields", "url", "--host", "site.example", "--url-like", "own", *words)
+    assert (done.stdout, "pages are left out" in done.stderr, "nothing has" in done.stderr) == ("", True, False)
     done = scrapy("export", "wacz", "-o", str(tmp_path / "out.wacz"), *words)
     assert "the archive has all pages, those that refuse train-ai, too" in done.stderr
 

@@ -227,7 +227,7 @@ class _Chosen:
         """What was written, in words, and how many pages could not be read."""
         if self._repeats:
             what = f"{what} ({self._repeats:,} that say what another one says are not)"
-        if is_empty:
+        if is_empty and not self._source.refused:
             _say_nothing(self._reader, self._choice)
         return what, self._source.unreadable
 
