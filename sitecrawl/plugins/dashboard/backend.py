@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.http.sheets.change import host_named
 from sitecrawl.plugins.dashboard.actions import Actions
 from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.plugins.dashboard.monitor import Monitor
-from sitecrawl.sheets.change import host_named
 
 _FILES: Final = {
     "": ("index.html", "text/html"),
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(self, monitor: Monitor, runtime: Runtime, actions: Actions) -> None:
+    def __init__(self, monitor: Monitor, runtime: Crawl, actions: Actions) -> None:
         self._monitor = monitor
         self._runtime = runtime
         self._actions = actions

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.shared_frontiers import board_of
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.frontier.left import last_fetches
@@ -38,7 +38,7 @@ class ClusterMonitor(Monitor):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Crawl,
         frontier: SharedFrontier,
         board: Board,
         actions: ClusterActions,
@@ -121,7 +121,7 @@ class ClusterMonitor(Monitor):
 
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
-        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
+        names = {"name": process_name(), "place": self._runtime.directory.path.name, "spider": self.spider}
         last = None if self.ending else last_fetches(self._frontier.frontier)
         held, said = len(self._frontier.holdings.held), "" if last is None else str(last)
         return worker_of(names, self.state, self._own, held, last=said, rows=self.tables.now())
@@ -172,12 +172,12 @@ class ClusterMonitor(Monitor):
         return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
 
 
-def begin(runtime: Runtime, actions: ClusterActions, spider: str) -> ClusterMonitor:
+def begin(runtime: Crawl, actions: ClusterActions, spider: str) -> ClusterMonitor:
     """Watch the crawl with the others."""
-    assert runtime.team is not None
+    assert runtime.ours.team is not None
     assert runtime.joined is not None
     board = board_of(runtime.joined, runtime.peers.session)
-    return ClusterMonitor(runtime, runtime.team, board, actions, spider=spider)
+    return ClusterMonitor(runtime, runtime.ours.team, board, actions, spider=spider)
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

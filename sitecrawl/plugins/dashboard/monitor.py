@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import History
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 class Monitor(Participant, ABC):
     """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
 
-    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
         self._runtime = runtime
         self._actions = actions
         self.spider = spider
@@ -116,7 +116,7 @@ class Monitor(Participant, ABC):
     def _about(self) -> dict[str, Any]:
         return {
             "spider": self.spider,
-            "directory": str(self._runtime.path),
+            "directory": str(self._runtime.directory.path),
             "resumed": self._runtime.directory.resumed,
             "ending": self.ending,
             "order": declared.ORDER.read(self._runtime.crawler.settings),
@@ -126,7 +126,7 @@ class Monitor(Participant, ABC):
 class LocalMonitor(Monitor):
     """Of a crawl by one process, whose history is stored now and then."""
 
-    def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
+    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
         self._history = _history(runtime)
         self._before = self._history.last()
         """Totals of the runs before this one."""
@@ -157,7 +157,11 @@ class LocalMonitor(Monitor):
         """The last checkpoint had all that is to be kept."""
 
     def overview(self) -> dict[str, Any]:
-        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
+        last = (
+            last_fetches(self._runtime.ours.whole)
+            if self._runtime.ours.whole is not None and not self.ending
+            else None
+        )
         worker = {
             **self._about(),
             "id": process_name(),
@@ -169,7 +173,7 @@ class LocalMonitor(Monitor):
         return {"workers": [worker], **self.tables.now()}
 
 
-def _history(runtime: Runtime) -> History:
+def _history(runtime: Crawl) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
     stored = runtime.database.get("meta", HISTORY)
     if stored is not None:

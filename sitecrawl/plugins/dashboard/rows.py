@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.refusals import summed_up
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
@@ -40,7 +40,7 @@ NO_ROWS: Final[Mapping[str, list[Row]]] = {"hosts": [], "held": [], "errors": []
 class Tables:
     """The rows of what this process has."""
 
-    def __init__(self, runtime: Runtime, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, runtime: Crawl, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._runtime = runtime
         self._meter = meter
         self._politeness = configuration.politeness(runtime.crawler.settings)
@@ -64,7 +64,7 @@ class Tables:
         self._until = 0.0
 
     def _hosts(self) -> list[Row]:
-        live = (host for host in self._runtime.local.hosts.live() if host.queued or host.active)
+        live = (host for host in self._runtime.ours.local.hosts.live() if host.queued or host.active)
         return [self._host_row(host) for host in heapq.nlargest(SHOWN, live, key=lambda host: host.queued)]
 
     def _host_row(self, host: Host) -> Row:
@@ -80,7 +80,7 @@ class Tables:
             "failures": host.failures,
             "ip": host.ip,
             "demoted": host.trap.demoted,
-            "reason": explain(host, self._runtime.local.judge.fetches),
+            "reason": explain(host, self._runtime.ours.local.judge.fetches),
             "said_no": summed_up(self._runtime.refusals.run.of(host.name)),
         }
 
@@ -97,7 +97,7 @@ class Tables:
 
     def _held_back(self) -> list[Row]:
         """Sections, and whole hosts, with samples as of the last checkpoint."""
-        judge = self._runtime.local.judge
+        judge = self._runtime.ours.local.judge
         most = heapq.nlargest(SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
         held = [self._held.read(host, section, judge.fetches) for host, section in most]
         return [{**one._asdict(), "fetched_urls": [sample._asdict() for sample in one.fetched_urls]} for one in held]
@@ -106,7 +106,7 @@ class Tables:
         """Kinds of error with their last examples, the most frequent first."""
         ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:SHOWN]
         keys = {example.referrer for _, error in ordered for example in error.examples}
-        records = self._runtime.local.urls.get_many(list(keys))
+        records = self._runtime.ours.local.urls.get_many(list(keys))
         return [
             {
                 "kind": kind,

@@ -12,8 +12,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from scrapy import Request
 
-from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.fetch import Fetch
 
 _NOWHERE: Final = Context()
 """No span of anybody else is above ours."""
