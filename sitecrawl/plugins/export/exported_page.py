@@ -19,8 +19,9 @@ from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
 from sitecrawl.plugins.export.documents.document import Document
-from sitecrawl.plugins.export.markdown import Block, joined
+from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.rights import Said, said_of
+from sitecrawl.plugins.export.tables import Block
 from sitecrawl.plugins.export.text import markdown_of, text_of
 
 if TYPE_CHECKING:

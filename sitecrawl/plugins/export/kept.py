@@ -103,6 +103,6 @@ def unmarked(html: str) -> str:
     Where a line ends outside of preformatted text, Resiliparse has left a block out.
     """
     parts = _CODE.split(html)
-    parts[::2] = [part.replace("<br>\n", "<br>").replace("\n", "<br><br>") for part in parts[::2]]
+    parts[::2] = [part.replace("<br>\n", "<br>").replace("\n", "<div>") for part in parts[::2]]
     html = _LANGUAGE.sub(r'<code class="language-\1">', "".join(parts))
     return _OURS.sub(lambda mark: _TAG.get(mark[0], ""), html)

@@ -22,7 +22,8 @@ from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.plugins.export.kept import marked, unmarked
-from sitecrawl.plugins.export.markdown import Block, blocks_of, blocks_of_lines
+from sitecrawl.plugins.export.markdown import blocks_of
+from sitecrawl.plugins.export.tables import Block
 
 _LEAST_SHARE: Final = 0.25
 
@@ -47,9 +48,8 @@ def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -
     text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)
     if content_type not in HTML:
         return [Block(clean_text(text.replace("\r\n", "\n").replace("\r", "\n")), kind="code")]
-    if too_much(text.encode("utf-8", "replace")) is not None:
-        return blocks_of_lines(clean_text(every_line(text)).split("\n"))
-    if (extract := _extractor()) is not None:
+    extract = _extractor()
+    if extract is not None and too_much(text.encode("utf-8", "replace")) is None:
         text, whole = marked(text), text
         kept = {"preserve_formatting": "minimal_html", "links": True}
         is_main = _is_enough(str(extract(whole, main_content=True)), str(extract(whole)))

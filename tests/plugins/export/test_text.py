@@ -93,9 +93,9 @@ def test_the_main_text_as_markdown() -> None:
 
 
 def test_a_long_pages_markdown() -> None:
-    """A page without a tree has all of its lines, and ends as soon as its text does."""
+    """A page without a tree has all of its blocks, and ends as soon as its text does."""
     assert markdown(f"<nav><a href=/>Home</a></nav><h1>Long</h1>{ARTICLE * 60}").startswith(
-        "Home\n\nLong\n\nSentence 0"
+        "[Home](http://site.example/)\n\n# Long\n\nSentence 0"
     )
     assert markdown("<div>" * 200_000 + "deep") == "deep"
 
