@@ -17,14 +17,16 @@ from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import had_redis, manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
-from sitecrawl.plugins.checking.crawl import check, repair
+from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
+from sitecrawl.plugins.checking.formats import refuse_other_version, upgrade
 from sitecrawl.plugins.checking.redis_check import check as check_redis
 
 
 class Command(DescribedCommand):
     """Check a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
     directory it is the newest below crawls/. The crawl must not be running. With --repair, page index and database
-    are made again from the WARC files. With the URL of a Redis, check the crawl of many workers that
+    are made again from the WARC files; with --upgrade
+    a page index of an older format is. With the URL of a Redis, check the crawl of many workers that
     SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition like a crawl's directory. If the workers' directories
     follow, all of them or the one above them, what they have stored is checked, too. So is the directory of a crawl
     whose workers have a Redis of their own. Exit codes: 0 if the crawl is sound, 1 if it is not, 2 if it cannot be
@@ -36,7 +38,9 @@ class Command(DescribedCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--repair", action="store_true", help="make index and database again from the WARC files")
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--repair", action="store_true", help="make index and database again from the WARC files")
+        how.add_argument("--upgrade", action="store_true", help="bring an older crawl to the formats of this version")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args and args[0].startswith(SCHEMES):
@@ -53,13 +57,8 @@ class Command(DescribedCommand):
                 self._alone(directory, opts)
 
     def _alone(self, directory: Path, opts: argparse.Namespace) -> None:
-        if opts.repair:
-            before, result = repair(directory)
-            if before is not result:
-                print(f"Found before the repair: {len(before.problems)}")
-                _list(before.problems, before.notes)
-        else:
-            result = check(directory)
+        refuse_other_version(directory)
+        result = upgrade(directory) if opts.upgrade else _repaired(directory) if opts.repair else check(directory)
         _list(result.problems, result.notes)
         numbers = f"{result.urls:,} URLs, {result.waiting:,} of them waiting, {result.captures:,} captures read back"
         if result.is_sound:
@@ -78,8 +77,8 @@ class Command(DescribedCommand):
             self.exitcode = self._on_redis(url, [str(directory)], manifest_of(workers[0]).spider, opts)
 
     def _on_redis(self, url: str, named: list[str], spider: str, opts: argparse.Namespace) -> int:
-        if opts.repair:
-            raise UsageError("what is on Redis is not repaired: restore it from a copy, or begin a new crawl")
+        if opts.repair or opts.upgrade:
+            raise UsageError("what is on Redis is only checked: restore it from a copy, or begin a new crawl")
         assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
         params, name = sharing.redis_of(self.settings), sharing.shared_name(self.settings, spider)
@@ -91,6 +90,14 @@ class Command(DescribedCommand):
             verdict = f"has {len(checked.faults):,} faults" if checked.faults else "is sound"
             print(f"T{str(crawl)[1:]} {verdict}")
         return 1 if checked.faults else 0
+
+
+def _repaired(directory: Path) -> CheckResult:
+    before, after = repair(directory)
+    if before is not after:
+        print(f"Found before the repair: {len(before.problems)}")
+        _list(before.problems, before.notes)
+    return after
 
 
 def _list(problems: Sequence[object], notes: Sequence[str]) -> None:
