@@ -14,10 +14,11 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.shared_frontiers import board_of
 from sitecrawl.crawl.sharing import process_name
+from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.plugins.dashboard.actions import ClusterActions
 from sitecrawl.plugins.dashboard.figures import Figures
-from sitecrawl.plugins.dashboard.monitor import Monitor
+from sitecrawl.plugins.dashboard.monitor import CHARTED, Monitor, charted
 from sitecrawl.plugins.dashboard.rows import joined
 from sitecrawl.plugins.dashboard.worker import GONE, NOTHING, Worker, read, worker_of
 
@@ -47,6 +48,8 @@ class ClusterMonitor(Monitor):
     ) -> None:
         self._frontier = frontier
         self._board = board
+        self._history = History(CHARTED[1:])
+        """Of the whole crawl, since this worker's start: Redis tells each worker its counts once a second."""
         self._beaten = 0.0
         self._beat: asyncio.Task[None] | None = None
         self._since = 0
@@ -87,6 +90,7 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
+        self._history.add(self._own.at, self._crawl())
         rest = 0.5 if self.is_watched() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
         if time.monotonic() >= self._beaten + rest:
             self._begin()
@@ -147,7 +151,7 @@ class ClusterMonitor(Monitor):
         workers = self.workers()
         workers[0] |= self._about()
         rows = joined([one.pop("rows") for one in workers])
-        return {"workers": workers, "crawl": self._crawl(), "note": NOTE, **rows}
+        return {"workers": workers, "crawl": self._crawl(), "history": charted(self._history), "note": NOTE, **rows}
 
     async def refresh(self) -> None:
         if time.monotonic() > self._read_at + BEAT_SECONDS:

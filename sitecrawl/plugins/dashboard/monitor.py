@@ -31,6 +31,10 @@ from sitecrawl.plugins.dashboard.worker import Worker
 
 WATCHED: Final = 4.0
 """Seconds after a question in which somebody is taken to look at the page."""
+CHARTED: Final = ("t", "fetched", "waiting")
+"""Of the history what the page draws, and the time."""
+_POINTS: Final = 120
+"""At most so many points of it, and the last one."""
 _STORE_SECONDS: Final = 15.0
 """Between two times that the history is stored: about 100 kB."""
 
@@ -170,7 +174,15 @@ class LocalMonitor(Monitor):
             "last": "" if last is None else str(last),
             "lacking": self._lacking(),
         }
-        return {"workers": [worker], **self.tables.now()}
+        return {"workers": [worker], "history": charted(self._history), **self.tables.now()}
+
+
+def charted(history: History) -> dict[str, list[float | None]]:
+    """What the page draws: values of `CHARTED` from the oldest to the newest; None where one is not known."""
+    series = history.series()
+    points = len(series["t"])
+    chosen = [*range(0, points - 1, points // _POINTS + 1), points - 1] if points else []
+    return {name: [series[name][at] for at in chosen] for name in CHARTED}
 
 
 def _history(runtime: Crawl) -> History:

@@ -245,7 +245,7 @@ class TestHostile:
         (worker,) = overview["workers"]
         worker |= {name: worker[name] + HOSTILE for name in ("id", "spider", "directory", "order")}
         worker |= {"state": "ended", "ending": f"ended {HOSTILE}"}
-        told = {"workers": [worker], **poisoned(ROWS)}
+        told = {"workers": [worker], "history": overview["history"], **poisoned(ROWS)}
         watched = Watched(page)
         page.route(re.compile(r"/overview$"), lambda route: route.fulfill(json=told))
         page.goto(crawl.url)
@@ -261,6 +261,22 @@ class TestHostile:
         ] == []
         assert page.evaluate("window.owned") is None
         assert watched.wrong == []
+
+    def test_lines_of_what_was(self, page: Page, crawl: Crawl) -> None:
+        """Pages a second and URLs that wait, with a gap where the crawl did not run."""
+        overview = crawl.json("overview")
+        overview["history"] = {
+            "t": [10, 11, 12, 20, 21],
+            "fetched": [0, 4, 6, None, 6],
+            "waiting": [8, 4, 2, None, 2],
+        }
+        page.route(re.compile(r"/overview$"), lambda route: route.fulfill(json=overview))
+        page.goto(crawl.url)
+        expect(page.locator("#charts figcaption")).to_have_text(
+            ["Pages a second: 2 now, at most 4 in 10 s", "URLs waiting: 2 now, at most 8 in 11 s"]
+        )
+        lines = [line.get_attribute("d") for line in page.locator("#charts path").all()]
+        assert lines == ["M0.00 0.00L10.00 50.00", "M0.00 0.00L9.09 50.00L18.18 75.00M100.00 75.00"]
 
     def test_markup_in_what_is_lacking(self, page: Page, crawl: Crawl) -> None:
         """While the crawl pauses by itself, why it does stands there as text, and since when."""

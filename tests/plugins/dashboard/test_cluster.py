@@ -68,6 +68,15 @@ def busy(workers: list[Worker], web: Web) -> list[Worker]:
     return workers
 
 
+def test_lines_of_the_whole_crawl(busy: list[Worker], web: Web) -> None:
+    """Each worker's page has them, of what all have fetched."""
+    for worker in busy:
+        page = Page(worker)
+        until(lambda page=page: page.tables()["history"]["fetched"][-1:] == [web.pages], "the last point")  # type: ignore[misc]
+        history = page.tables()["history"]
+        assert len(history["t"]) == len(history["waiting"]) > 1
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:

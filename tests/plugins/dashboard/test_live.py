@@ -205,6 +205,7 @@ class TestWhatItTells:
         (row,) = told["hosts"]
         assert (row["host"], row["state"] in {"asking", "ready", "resting"}) == (f"127.0.0.1:{web.port}", True)
         assert told["held"] == []
+        assert len({len(values) for values in told["history"].values()}) == 1
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""

@@ -13,11 +13,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.crawldir.history import History
 from sitecrawl.plugins.dashboard import DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, token_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.metrics import exposition
+from sitecrawl.plugins.dashboard.monitor import CHARTED, charted
 from sitecrawl.plugins.dashboard.rows import NO_ROWS, joined
 from sitecrawl.plugins.dashboard.worker import Worker, worker_of
 from sitecrawl.seen.figures import SeenFigures
@@ -283,3 +285,16 @@ class TestDocumented:
         workers = [worker("a", "running")]
         told = exposition(figures(), Meter(), paused=False, wants={"names": 0.0}, spider="x", workers=workers)
         assert named == set(re.findall(r"^# TYPE (\w+) ", told, re.MULTILINE))
+
+
+@pytest.mark.parametrize("points", [0, 1, 5, 120, 121, 1000])
+def test_as_much_of_the_history_as_a_line_can_show(points: int) -> None:
+    """Evenly, and the newest point always."""
+    history = History(CHARTED[1:])
+    for at in range(points):
+        history.add(float(at), {"fetched": 2 * at, "waiting": points - at})
+    shown = charted(history)
+    assert list(shown) == list(CHARTED)
+    assert len(shown["t"]) <= 121
+    assert shown["t"][-1:] == [float(points - 1)][:points]
+    assert shown["fetched"] == [2 * at for at in shown["t"] if at is not None]

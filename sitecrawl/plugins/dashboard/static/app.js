@@ -157,6 +157,26 @@ function tiles(f) {
   );
 }
 
+/** A line over time: a value for each of the times `t`, null where none is known. */
+function chart(name, t, values) {
+  const known = values.filter((one) => one !== null);
+  const [from, to, most] = [t[0], t.at(-1), Math.max(0, ...known)];
+  const [svg, line] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+  const place = (at, n) => `${((100 * (at - from)) / (to - from || 1)).toFixed(2)} ${(100 - (100 * n) / (most || 1)).toFixed(2)}`;
+  line.setAttribute("d", values.map((n, at) => (n === null ? "" : `${at && values[at - 1] !== null ? "L" : "M"}${place(t[at], n)}`)).join(""));
+  svg.setAttribute("viewBox", "0 0 100 100");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  svg.append(line);
+  return el("figure", {}, el("figcaption", { class: "quiet" }, `${name}: ${count(known.at(-1))} now, at most ${count(most)} in ${seconds(to - from)}`), svg);
+}
+
+function charts({ t, fetched, waiting }) {
+  if (t.length < 3) return;
+  const rates = fetched.slice(1).map((n, at) => (n === null || fetched[at] === null ? null : Math.max(0, n - fetched[at]) / (t[at + 1] - t[at] || 1)));
+  byId("charts").replaceChildren(chart("Pages a second", t.slice(1), rates), chart("URLs waiting", t, waiting));
+}
+
 function state(now, words, isWrong = false) {
   byId("state").textContent = now;
   byId("state").dataset.state = now;
@@ -175,6 +195,7 @@ function draw(told) {
   byId("spider").textContent = shown(first.spider);
   byId("where").textContent = shown([told.note, first.directory, `order ${first.order}`, seconds(first.figures.seconds)].filter(Boolean).join("  ·  "));
   tiles(together(told));
+  charts(told.history);
   const key = document.activeElement?.dataset?.key;
   const place = [...document.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
   byId("tables").replaceChildren(...(told.crawl ? workersTable(told.workers) : []), ...hosts(told.hosts), ...held(told.held), ...errors(told.errors));
