@@ -70,6 +70,8 @@ class Model:
         self.known = 0
         self.waiting: list[int] = []
         self.brought: dict[int, list[int]] = {}
+        self.late: dict[int, list[int]] = {}
+        """What pages have brought whose turn had been."""
         self.passed: set[int] = set()
         self.unread: list[int] = []
         """Pages that no order has fetched yet."""
@@ -81,12 +83,25 @@ class Model:
         return new
 
     def file(self, page: int | None, new: list[int]) -> None:
-        if page is None or page in self.passed:
+        if page is None:
             self.waiting += new
         else:
-            self.brought.setdefault(page, []).extend(new)
+            (self.late if page in self.passed else self.brought).setdefault(page, []).extend(new)
 
-    def next(self) -> int:
+    def settle(self) -> None:
+        """A checkpoint, or nothing else is left."""
+        self.waiting += [number for new in self.late.values() for number in new]
+        self.late.clear()
+
+    def rest(self) -> Iterator[int]:
+        while (page := self.next()) is not None:
+            yield page
+
+    def next(self) -> int | None:
+        if not self.waiting:
+            self.settle()
+        if not self.waiting:
+            return None
         page = self.waiting.pop(0)
         self.passed.add(page)
         self.waiting += self.brought.pop(page, [])
@@ -119,24 +134,21 @@ def test_each_page_brings_its_own_when_its_turn_has_come(database: Database, ste
             breadth.bring(host, url(page), [url(number) for number in new])
             breadth.read(host, url(page))
             model.file(page, new)
-        elif step == "pass" and model.waiting:
+        elif step == "pass":
             page = model.next()
-            assert breadth.next(host) == url(page)
-            breadth.pass_over(host, is_read=page not in model.unread)
+            assert breadth.next(host) == (None if page is None else url(page))
+            if page is not None:
+                breadth.pass_over(host, is_read=page not in model.unread)
         elif step == "checkpoint":
             checkpoint(database, breadth)
+            model.settle()
             stored = deepcopy((model, host.passed))
         elif step == "crash":
             breadth = Breadth(database)
             model, host.passed = deepcopy(stored)
-    while model.unread or model.waiting:
-        for page in model.unread:
-            breadth.read(host, url(page))
-        model.unread = []
-        while model.waiting:
-            assert breadth.next(host) == url(model.next())
-            breadth.pass_over(host, is_read=True)
-    assert breadth.next(host) is None
+    for page in model.unread:
+        breadth.read(host, url(page))
+    assert passed(breadth, host) == [url(number) for number in model.rest()]
     checkpoint(database, breadth)
     assert rows(database, host) == 0
 

@@ -16,7 +16,8 @@ Layout, of fingerprints 16 bytes each. An empty row of a page says that its turn
     children  host 8 | fingerprint of a page 16  →  those that it has brought, until its turn has come
 
 Rows are written with the checkpoint that writes their URLs; of the one that is being read what is left is written
-again, so that a crash counts nothing twice.
+again, so that a crash counts nothing twice. What pages have brought is looked up in batches: at a checkpoint for all
+that were read since, and for a row when it is begun.
 """
 
 from __future__ import annotations
@@ -48,15 +49,21 @@ _MOST: Final = 1 << 16
 class Front:
     """Where breadth first stands on one host, in memory."""
 
-    __slots__ = ("at", "left", "number", "open", "queue", "row")
+    __slots__ = ("at", "brought", "left", "number", "open", "queue", "row", "since")
 
-    def __init__(self, queue: DiskQueue) -> None:
+    def __init__(self, queue: DiskQueue, since: int) -> None:
         self.queue = queue
         """The rows' places."""
+        self.since = since
+        """How many URLs had been passed when it came into memory: rows that were begun then may be on disk. -1 for a
+        new host.
+        """
         self.row = b""
         """The place of the row that is being read, if one is."""
         self.left: list[bytes] = []
         """What is left of it, the next one last."""
+        self.brought: dict[bytes, bytes | None] = {}
+        """What the database has in `children` for the pages of that row, by key."""
         self.open: bytes | None = None
         """The place of the last row, if URLs may be added to it: no page's, neither on disk, nor being read."""
         self.at = -1
@@ -75,6 +82,10 @@ class Breadth:
         self._fronts: dict[bytes, Front] = {}
         self._changed: dict[bytes, Front] = {}
         """By the host's key, both."""
+        self._brought: dict[bytes, tuple[Host, list[bytes]]] = {}
+        """What pages have brought since the checkpoint, by their keys in `children`."""
+        self._read: set[bytes] = set()
+        """Such keys of pages that have been read since."""
 
     def add(self, host: Host, urls: Sequence[bytes]) -> None:
         """URLs of `host` have been found, by no page of it: these are their fingerprints."""
@@ -89,26 +100,28 @@ class Breadth:
 
     def bring(self, host: Host, page: bytes, urls: Sequence[bytes]) -> None:
         """A page of `host` is the first to link to these URLs of it; all are fingerprints."""
-        known = self._children.get(host.key + page)
-        if known == b"":
-            self.add(host, urls)
-        else:
-            self._children.put(host.key + page, (known or b"") + b"".join(urls))
+        self._brought.setdefault(host.key + page, (host, []))[1].extend(urls)
 
     def read(self, host: Host, page: bytes) -> None:
         """A page of `host` has been read: it brings nothing more."""
-        if self._children.get(host.key + page) == b"":
-            self._children.delete(host.key + page)
+        self._read.add(host.key + page)
 
     def next(self, host: Host) -> bytes | None:
         """The fingerprint of the URL that is next, done or not; None where there is none."""
         front = self._front(host)
+        if (url := self._first(host, front)) is None and self._brought:
+            self._settle()
+            url = self._first(host, front)
+        return url
+
+    def _first(self, host: Host, front: Front) -> bytes | None:
         while (place := front.queue.peek()) is not None:
             if place != front.row:
                 self._put_back(front)
                 row = self._rows.get(host.key + place) or b""
                 front.row = place
                 front.left = [row[at : at + SIZE] for at in range(0, len(row), SIZE)][::-1]
+                front.brought = self._stored([host.key + url for url in front.left])
                 if place == front.open:
                     front.open = None
             if front.left:
@@ -126,8 +139,8 @@ class Breadth:
         front = self._front(host)
         page = host.key + front.left.pop()
         host.passed += 1
-        stored = self._children.get(page)
-        brought = stored or b""
+        stored = self._children.get(page) if self._children.has_changed(page) else front.brought.get(page)
+        brought = (stored or b"") + b"".join(self._brought.pop(page, (host, []))[1])
         for at in range(0, len(brought), ROW * SIZE):
             self._rows.put(host.key + self._begin(host, front), brought[at : at + ROW * SIZE])
         if not is_read:
@@ -136,12 +149,39 @@ class Breadth:
             self._children.delete(page)
         self._changed[host.key] = front
 
+    def _stored(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
+        """What `children` has for `keys`."""
+        ask = [key for key in keys if not self._children.has_changed(key)]
+        found = dict(zip(ask, self._database.get_many("children", ask), strict=True)) if ask else {}
+        return found | {key: self._children.get(key) for key in keys if key not in found}
+
+    def _settle(self) -> None:
+        """File what pages have brought, or keep it until their turn."""
+        if not self._brought and not self._read:
+            return
+        stored = self._stored([*(self._brought.keys() | self._read)])
+        for key, (host, urls) in self._brought.items():
+            row = stored[key]
+            if row == b"":
+                self.add(host, urls)
+                continue
+            row = (row or b"") + b"".join(urls)
+            self._children.put(key, row)
+            front = self._fronts.get(host.key)
+            if front is not None and key in front.brought:
+                front.brought[key] = row
+        for key in self._read:
+            if stored[key] == b"":
+                self._children.delete(key)
+        self._brought.clear()
+        self._read.clear()
+
     def _begin(self, host: Host, front: Front) -> bytes:
         """The place of a new row, behind all others."""
         if front.at < host.passed:
             front.at, front.number = host.passed, -1
         place = b""
-        while not place or self._rows.get(host.key + place) is not None:  # as after a restart
+        while not place or (front.at == front.since and self._rows.get(host.key + place) is not None):
             front.number += 1
             if front.number == _MOST:
                 front.at, front.number = front.at + 1, 0
@@ -155,7 +195,7 @@ class Breadth:
         front = self._fronts.get(host.key)
         if front is None:
             queue = DiskQueue(self._database, host.key, empty=is_first, family=FAMILY)
-            front = self._fronts[host.key] = Front(queue)
+            front = self._fronts[host.key] = Front(queue, -1 if is_first else host.passed)
         return front
 
     def _put_back(self, front: Front) -> None:
@@ -164,6 +204,7 @@ class Breadth:
 
     def flush(self, batch: Batch) -> None:
         """Hand the changes to `batch`."""
+        self._settle()
         for front in self._changed.values():
             self._put_back(front)
             front.open = None
