@@ -12,7 +12,7 @@ import pytest
 from crawling import PROJECT, environment
 from localweb import LocalWeb
 
-MOST = 800
+MOST = 802
 """Modules that a crawl imports besides those of Python's own library. Scrapy's own smallest crawl has 584."""
 MOST_COMPILED = 32
 """Regular expressions of ours that are compiled in such a crawl; a hundred more are in what it imports."""
