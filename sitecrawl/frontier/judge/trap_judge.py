@@ -349,7 +349,9 @@ class TrapJudge:
             times = RECOVERY if section.trap.reason == Reason.WORTHLESS else 1.0
             return section.recent >= times * self.options.worthless
         is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
-        return is_held and (self._has_budget(host, section) or not self._is_beside(host, section))
+        if is_held and _is_content(section) and not self._is_beside(host, section):
+            return True
+        return is_held and self._has_budget(host, section)
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
