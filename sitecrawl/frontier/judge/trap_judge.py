@@ -71,7 +71,8 @@ grows would be nearly all of the host (`BESIDES`), and never be held back."""
 BESIDES: Final = 0.1
 """Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
 CONTENT: Final = 0.7
-"""The share of good pages, of late, and of those that say something new, above which a section is content: it is the
+SAYS: Final = 0.25
+"""The share of good pages, of late, and of pages that say something new, above which a section is content: it is the
 site, if it has more than all the rest.
 """
 WAITING: Final = 1.5
@@ -447,8 +448,8 @@ class TrapJudge:
 
 
 def _is_content(section: Section) -> bool:
-    """Whether nearly all of it is good, and most of that says what its host had not shown."""
-    return section.successes > CONTENT * section.trials and section.news > CONTENT * (section.looked_at + DOUBT)
+    """Whether most of it is good, and enough of that says what its host had not shown."""
+    return section.successes > CONTENT * section.trials and section.news > SAYS * (section.looked_at + DOUBT)
 
 
 def waits_in(host: Host, section: Section | None) -> int:
