@@ -135,10 +135,10 @@ def test_each_page_brings_its_own_when_its_turn_has_come(database: Database, ste
             breadth.read(host, url(page))
             model.file(page, new)
         elif step == "pass":
-            page = model.next()
-            assert breadth.next(host) == (None if page is None else url(page))
-            if page is not None:
-                breadth.pass_over(host, is_read=page not in model.unread)
+            first = model.next()
+            assert breadth.next(host) == (None if first is None else url(first))
+            if first is not None:
+                breadth.pass_over(host, is_read=first not in model.unread)
         elif step == "checkpoint":
             checkpoint(database, breadth)
             model.settle()
