@@ -339,32 +339,6 @@ def test_what_gives_good_pages_is_not_held_back(bench):
     assert sum("/wiki/" in address for address in fetched) == pages
 
 
-@pytest.mark.parametrize("says", [True, False])
-def test_what_says_something_new_is_the_site(bench, says):
-    """Of a site that is nearly all one section, with new links on each page, all comes in if its pages say something
-    new. If they only look good, it is a trap beside the rest.
-    """
-    pages = 3000
-
-    def links_of(address):
-        if address.endswith("/home"):
-            return [url("class/1"), *articles(60)]
-        if "/class/" not in address:
-            return []
-        number = number_of(address)
-        return [url(f"class/{n}") for n in range(3 * number - 1, 3 * number + 2) if n <= pages]
-
-    crawl = bench()
-    crawl.add("home")
-    fetched = []
-    while (visit := crawl.frontier.next()) is not None:
-        fetched.append(visit.url)
-        crawl.link(visit, *links_of(visit.url))
-        visit.news.is_new = says or "/class/" not in visit.url
-        crawl.finish(visit)
-    assert (sum("/class/" in address for address in fetched) == pages) is says
-
-
 @pytest.mark.parametrize("traps", [1, 3])
 def test_traps_of_one_host_share_a_budget(bench, traps):
     """However many traps a host has whose pages look good, they cost twice as many fetches as its other pages."""

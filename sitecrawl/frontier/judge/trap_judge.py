@@ -44,7 +44,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts.drought import FEW
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import DOUBT, KEY_BYTES, Section
+from sitecrawl.frontier.hosts.sections import KEY_BYTES, Section
 from sitecrawl.frontier.hosts.trap_state import Reason, TrapState
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.urls.visit import News
@@ -70,11 +70,6 @@ SMALL: Final = 9.0
 grows would be nearly all of the host (`BESIDES`), and never be held back."""
 BESIDES: Final = 0.1
 """Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
-CONTENT: Final = 0.7
-SAYS: Final = 0.25
-"""The share of good pages, of late, and of pages that say something new, above which a section is content: it is the
-site, if it has more than all the rest.
-"""
 WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 FED: Final = 0.9
@@ -257,7 +252,7 @@ class TrapJudge:
         if not self._is_endless(section):
             return False
         elsewhere, spent, _ = self._endless(host, section)
-        return elsewhere >= (1.0 if _is_content(section) else BESIDES) * spent
+        return elsewhere >= BESIDES * spent
 
     def _has_budget(self, host: Host, section: Section) -> bool:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
@@ -350,8 +345,6 @@ class TrapJudge:
             times = RECOVERY if section.trap.reason == Reason.WORTHLESS else 1.0
             return section.recent >= times * self.options.worthless
         is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
-        if is_held and _is_content(section) and not self._is_beside(host, section):
-            return True
         return is_held and self._has_budget(host, section)
 
     def _has_calmed(self, unit: Host | Section) -> bool:
@@ -445,11 +438,6 @@ class TrapJudge:
             self.good, self.cost = JUDGE_STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
-
-
-def _is_content(section: Section) -> bool:
-    """Whether most of it is good, and enough of that says what its host had not shown."""
-    return section.successes > CONTENT * section.trials and section.news > SAYS * (section.looked_at + DOUBT)
 
 
 def waits_in(host: Host, section: Section | None) -> int:
