@@ -72,9 +72,13 @@ def test_lines_of_the_whole_crawl(busy: list[Worker], web: Web) -> None:
     """Each worker's page has them, of what all have fetched."""
     for worker in busy:
         page = Page(worker)
-        until(lambda page=page: page.tables()["history"]["fetched"][-1:] == [web.pages], "the last point")  # type: ignore[misc]
-        history = page.tables()["history"]
-        assert len(history["t"]) == len(history["waiting"]) > 1
+        history = until(lambda page=page: _told(page, web.pages), "two points, the last of all pages")  # type: ignore[misc]
+        assert len(history["t"]) == len(history["waiting"])
+
+
+def _told(page: Page, pages: int) -> dict[str, Any] | None:
+    history: dict[str, Any] = page.tables()["history"]
+    return history if len(history["t"]) > 1 and history["fetched"][-1] == pages else None
 
 
 @pytest.fixture(scope="module")
