@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgpack
@@ -62,13 +62,17 @@ class History:
         """Unix time and values, the oldest first."""
         return self._points + ([self._latest] if self._latest is not None else [])
 
-    def series(self) -> dict[str, list[float | None]]:
-        """The values of each column, and of `t`, the time; None where a value is not known, as in a pause: nobody is
-        to take two runs for one that went on between them.
+    def series(self, wanted: Collection[str] = ()) -> dict[str, list[float | None]]:
+        """The values of each column, and of `t`, the time, or of those that are wanted; None where a value is not
+        known, as in a pause: nobody is to take two runs for one that went on between them.
         """
         names = ("t", *self.columns)
         rows = [*self._with_pauses()]
-        return {name: [None if math.isnan(row[n]) else row[n] for row in rows] for n, name in enumerate(names)}
+        return {
+            name: [None if math.isnan(row[n]) else row[n] for row in rows]
+            for n, name in enumerate(names)
+            if not wanted or name in wanted
+        }
 
     def _with_pauses(self) -> Iterator[tuple[float, ...]]:
         """The points, and one without values where some are missing between two."""

@@ -161,11 +161,8 @@ class LocalMonitor(Monitor):
         """The last checkpoint had all that is to be kept."""
 
     def overview(self) -> dict[str, Any]:
-        last = (
-            last_fetches(self._runtime.ours.whole)
-            if self._runtime.ours.whole is not None and not self.ending
-            else None
-        )
+        whole = self._runtime.ours.whole
+        last = None if whole is None or self.ending else last_fetches(whole)
         worker = {
             **self._about(),
             "id": process_name(),
@@ -179,10 +176,10 @@ class LocalMonitor(Monitor):
 
 def charted(history: History) -> dict[str, list[float | None]]:
     """What the page draws: values of `CHARTED` from the oldest to the newest; None where one is not known."""
-    series = history.series()
+    series = history.series(CHARTED)
     points = len(series["t"])
     chosen = [*range(0, points - 1, points // _POINTS + 1), points - 1] if points else []
-    return {name: [series[name][at] for at in chosen] for name in CHARTED}
+    return {name: [values[at] for at in chosen] for name, values in series.items()}
 
 
 def _history(runtime: Crawl) -> History:
