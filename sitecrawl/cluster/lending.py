@@ -189,15 +189,21 @@ class Lending:
         """Write the partition's rows to the database, piece by piece."""
         database, fingerprint = self._holdings.database, self._partitions.frontier.fingerprint
 
-        def write(unpacked: tuple[Facts, Iterable[Change]]) -> Facts:
-            write_rows(database, unpacked[1])
-            return unpacked[0]
+        def write(facts: Facts, rows: Iterable[Change]) -> Facts:
+            write_rows(database, rows)
+            return facts
+
+        def begin(part: bytes) -> Facts:
+            return write(*unpack_part(part, fingerprint))
+
+        def go_on(entry: bytes) -> Facts:
+            return write(*unpack_entry(entry))
 
         facts = NO_FACTS
         async for part in self._store.snapshot(partition):
-            facts = await _beside(len(part), partial(lambda part: write(unpack_part(part, fingerprint)), part))
+            facts = await _beside(len(part), partial(begin, part))
         async for entry in self._store.log(partition):
-            facts = await _beside(len(entry), partial(lambda entry: write(unpack_entry(entry)), entry))
+            facts = await _beside(len(entry), partial(go_on, entry))
         return facts
 
 
