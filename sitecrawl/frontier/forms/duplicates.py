@@ -50,7 +50,6 @@ _BLOCK_BITS = 16
 _OTHER_BYTES = 28
 _HASH_BYTES = 8
 _TEXT = struct.Struct(">Q16s")
-TEXT_BYTES: Final = _TEXT.size
 
 
 class Verdict(Enum):

@@ -39,7 +39,6 @@ FRONTS: Final = 4096
 """Hosts of which the front is in memory, about 1 kB each; of others it is read again, which takes 100 us."""
 _PLACE = struct.Struct(">IH")
 """How many URLs had been passed when the row was begun, and its number among those that were begun then."""
-PLACE_BYTES: Final = _PLACE.size
 _FIRST: Final = 1 << 31
 """Places of before this layout, of a level and a serial number, are less."""
 _MOST: Final = 1 << 16
