@@ -37,6 +37,7 @@ REASONS = {
 }
 """Why a block of commands is not run here."""
 
+FRONTIER = re.search(r"```python\n(.*?)```", (PROJECT / "docs" / "design" / "frontier.md").read_text(), re.DOTALL)
 RULES = re.search(r"```yaml\n(.*?)```", (PROJECT / "docs" / "extract.md").read_text(), re.DOTALL)
 URLS = ("/", "/about", "/blog/a/2026", "/bikes", "/bike/7")
 SITEMAP = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{}</urlset>"
@@ -79,6 +80,7 @@ FILES = {
     "domains.txt": "example.com\nexample.org\n",
     "sitemap.xml": SITEMAP.format("<url><loc>https://example.com/about</loc></url>"),
     "rules.yaml": RULES[1] if RULES else "",
+    "nearest.py": FRONTIER[1] if FRONTIER else "",
     "liked.html": f"<title>panels</title>{TEXT}",
 }
 
