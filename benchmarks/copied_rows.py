@@ -173,6 +173,10 @@ class _Copying:
         urls = (self._key(value[at : at + 16]) for at in range(0, len(value), 16))
         return self._hosts[key[:8]] + key[8:], b"".join(urls)
 
+    def children_row(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
+        name, urls = self.levels_row(key[:8], value)
+        return name + self._key(key[8:]), urls
+
     def rules_row(self, key: bytes, value: bytes) -> tuple[bytes, bytes]:
         return self._hosts[key], value
 
@@ -186,6 +190,7 @@ _FAMILIES: dict[str, Callable[[_Copying, bytes, bytes], tuple[bytes, bytes]]] = 
     "sites": _Copying.site_row,
     "rules": _Copying.rules_row,
     "levels": _Copying.levels_row,
+    "children": _Copying.children_row,
 }
 
 
