@@ -223,10 +223,10 @@ class _CannotMend(Exception):
 def _mend(directory: Path, before: CheckResult) -> None:
     (directory / SEEN_FILE).unlink(missing_ok=True)  # the next start fills it again
     manifest = _restored_manifest(directory)
-    position = _mended_store(directory, manifest)
+    is_damaged = bool(_damage(directory / "db"))
+    position = _mended_store(directory, manifest, is_damaged=is_damaged)
     after = CheckResult(directory)
-    damage = _damage(directory / "db")
-    if not damage:
+    if not is_damaged:
         with database_to_read(directory) as database:
             _check(database, manifest, after)
             is_worker = database.get("meta", WORKER) is not None
@@ -250,9 +250,11 @@ def _restored_manifest(directory: Path) -> Manifest:
         raise _CannotMend(Problem(MANIFEST, str(error), _NO_KEY, repairable=False)) from error
 
 
-def _mended_store(directory: Path, manifest: Manifest) -> Position | None:
-    """Make the page index again where it is wrong; returns up to where the page store counts."""
-    if _damage(directory / "db"):
+def _mended_store(directory: Path, manifest: Manifest, *, is_damaged: bool) -> Position | None:
+    """Make the page index again where it is wrong; returns up to where the page store counts. `is_damaged`: the
+    database is.
+    """
+    if is_damaged:
         state = PageStoreState.without_database(directory, manifest.fingerprint_key)
         if not any(problem.repairable for problem in check_store(state, [])):
             return state.position
