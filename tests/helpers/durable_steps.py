@@ -115,8 +115,6 @@ WORKER = (
     *_asked("cluster.run.beat"),
     *_asked(f"{_STORE}.lease"),
     "cluster.partitions.Partitions.reading: batch",
-    "frontier.moving.write_rows: batch",
-    "cluster.partitions.Partitions._forget: batch",
     "frontier.moving.Move.commit: batch",
     *_asked("cluster.tallies.Tallies.__call__"),
     *_asked(f"{_STORE}.commit"),
@@ -126,6 +124,8 @@ WORKER = (
     "cluster.holdings.Holdings.keep_tokens: batch",
 )
 WORKERS_END = (*_asked(f"{_STORE}.release"),)
+TAKEN_AGAIN = ("frontier.moving.write_rows: batch", "cluster.partitions.Partitions._forget: batch")
+"""Where another worker has left partitions with rows."""
 ELSEWHERE: Final = {
     "frontier.forms.rule_orders._write: batch": "whole_crawls/test_sessions.py",
 }
