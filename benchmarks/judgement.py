@@ -14,7 +14,7 @@ copies of each recorded site (`copied.py`), which is large, and crawled if `--on
 from one seed (from one of each copy), by every policy: `aopic` is the default order, `cluster-4` that of four
 workers, each with a part of the sites, `published` AOPIC as it was published, `oracle` knows every page before it is
 fetched. A crawl ends by itself, or when its budget is spent: `--budget` times as many fetches as there is content.
-Without `--budget` that is four times on recorded and large sites, on others ten, but at least 3,000.
+Without `--budget` that is four times on recorded and large sites, on others thirty, but at least 3,000.
 
 The columns: content; the percentage of it that is in after 0.5, 1, 1.5, 2 and 3 times as many fetches; fetches
 until 90, 95, 99 and 100% are in; fetches at the end, `+` where it had none; the percentage that went to traps, or
@@ -82,7 +82,7 @@ class Entry:
 
     name: str
     make: Callable[[], Web]
-    budget: float = 10.0
+    budget: float = 30.0
     """Fetches per content."""
 
 

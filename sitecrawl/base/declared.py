@@ -30,6 +30,9 @@ LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
     choices=("auto", "first", "last"))
 HOLD_TRAPS: Final = Setting("SITECRAWL_HOLD_TRAPS", True, "yes or no",
     "Under `aopic`, hold back what grows like a bot trap.")
+TRAP_BUDGET: Final = Setting("SITECRAWL_TRAP_BUDGET", 5000, "URLs",
+    "So much of a seed's host is fetched, at least, of what brings new URLs without end, before a crawl ends without "
+    "the rest ([the end](design/order.md#the-end)).", least=0)
 LEARN_RULES: Final = Setting("SITECRAWL_LEARN_RULES", True, "yes or no",
     "Under `aopic`, learn which [parts of a host's URLs do not change the page](design/dust.md).")
 REQUISITES: Final = Setting("SITECRAWL_REQUISITES", False, "yes or no",

@@ -86,7 +86,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         repeats=order(settings).is_exact,
         requisites=declared.REQUISITES.read(settings),
         learn_rules=declared.LEARN_RULES.read(settings),
-        traps=TrapOptions(hold=declared.HOLD_TRAPS.read(settings)),
+        traps=TrapOptions(hold=declared.HOLD_TRAPS.read(settings), last_budget=declared.TRAP_BUDGET.read(settings)),
     )
 
 
@@ -124,7 +124,8 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
 _DECIDING: Final = (
     "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "SITECRAWL_DELAY_FACTOR",
     "SITECRAWL_MAX_DELAY", "SITECRAWL_CONCURRENT_REQUESTS_PER_IP", "SITECRAWL_LINKS", "SITECRAWL_REQUISITES",
-    "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_LEARN_RULES",
+    "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_TRAP_BUDGET",
+    "SITECRAWL_LEARN_RULES",
     "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
     "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
     "CLOSESPIDER_TIMEOUT", "USER_AGENT", "SITECRAWL_FRONTIER",

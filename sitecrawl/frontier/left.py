@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.held import name_of
+from sitecrawl.frontier.judge.trap_judge import TrapJudge
 
 NAMED: Final = 2
 """Sets that are named of those that are sampled: those of which most waits."""
@@ -25,21 +25,20 @@ class LastFetches(NamedTuple):
     """Nothing is left but what is held back, and some of it is fetched still."""
 
     growing: list[tuple[Host, Section | None]]
-    """Sets that are sampled, to see whether they grow on; those of which most waits first."""
+    """Sets that grow, and are fetched to see whether they grow on; those of which most waits first."""
     most: int
     """Fetches that may still go to these, if all of them grow on."""
     poor: list[tuple[Host, Section | None]]
-    """Sets that are worth little, but end: all of them is fetched."""
+    """Sets that are worth little, but end: all of them is fetched, or until their host says nothing new any more."""
     rules: int
     """Rules of which tests are fetched, among other forms of pages."""
 
     def __str__(self) -> str:
         if self.growing:
             named = ", ".join(map(_size, self.growing[:NAMED]))
-            grow = all((section or host).trap.reason in {Reason.GROWS, Reason.DRY} for host, section in self.growing)
-            left = "only sets that grow are left" if grow else "only what is held back is left"
+            left = "only what is held back is left" if self.poor else "only sets that grow are left"
             number, growth = sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
-            return f"{left}: sampling {number}, at most {self.most:,} more fetches while {growth}: {named}"
+            return f"{left}: fetching {number}, at most {self.most:,} more fetches while {growth}: {named}"
         if self.poor:
             waiting = sum((section or host).queued for host, section in self.poor)
             return f"only what is worth little is left: fetching it, {waiting:,} URLs of {sets(len(self.poor))}"
@@ -56,13 +55,23 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
     silent, judge, probes = dispatcher.silent_hosts, frontier.judge, dispatcher.probes
-    units = sorted(probes.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
-    poor = [unit for unit in units if judge.comes_last(*unit)]
-    growing = [unit for unit in units if unit not in poor]
+    probed = probes.to_be_probed(last=True, but=silent)
+    going_on = dispatcher.going_on()
+    units = probed + [(host, section) for host, sections in going_on.items() for section in sections]
+    units.sort(key=lambda unit: -(unit[1] or unit[0]).queued)
+    growing = [unit for unit in units if _grows(judge, *unit)]
+    most = probes.left([unit for unit in probed if _grows(judge, *unit)])
+    most += sum(judge.budget_left(host) for host in going_on if any(host is one for one, _ in growing))
     rules = len(frontier.forms.tests(last=True, but=silent))
-    if not (growing or poor or rules):
+    if not (units or rules):
         return None
-    return LastFetches(growing, probes.left(growing), poor, rules)
+    return LastFetches(growing, most, [unit for unit in units if unit not in growing], rules)
+
+
+def _grows(judge: TrapJudge, host: Host, section: Section | None) -> bool:
+    if section is not None and judge.is_named(host):
+        return judge.is_endless(section)
+    return not judge.comes_last(host, section)
 
 
 def _size(unit: tuple[Host, Section | None]) -> str:

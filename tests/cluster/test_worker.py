@@ -259,7 +259,7 @@ def test_what_is_held_back(redis: Server, tmp_path: Path) -> None:
             return linked(*(f"/maze/{number + n}" for n in range(1, 21)), title=path) + text
         return None
 
-    with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url) as workers:
+    with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url, SITECRAWL_TRAP_BUDGET=200) as workers:
         assert workers[0].wait() == 5
         log = (workers[0].folder / "log").read_text()
     with opened({"url": redis.url}, "generic") as crawl, copied(crawl) as copy, FrontierReader(copy) as reader:

@@ -22,6 +22,7 @@ TRAPS = TrapOptions(
     min_probes=5,
     section_size=100,
     least_budget=60,
+    last_budget=60,
 )
 
 

@@ -47,7 +47,7 @@ def test_the_last_fetches_of_a_maze(bench: Bench) -> None:
             (section,) = (section for _, section in last.growing)
             assert section is not None
             size = f"a.example/maze/* ({section.queued:,} waiting, {section.trap.novelty:.1f} new a page)"
-            said = f"only sets that grow are left: sampling 1 set, at most {last.most:,} more fetches while it grows"
+            said = f"only sets that grow are left: fetching 1 set, at most {last.most:,} more fetches while it grows"
             assert str(last) == f"{said}: {size}"
     assert len(told) > 20
     assert told == sorted(told, reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -22,6 +23,7 @@ TRAPS = TrapOptions(
     min_probes=5,
     section_size=100,
     least_budget=30,
+    last_budget=30,
 )
 """The judge's rules, for sites of tens of pages."""
 FRIENDS = [f"friend{n}.example" for n in range(8)]
@@ -408,7 +410,7 @@ def test_the_cost_is_that_of_what_is_demoted(bench):
 
 def test_a_site_map_is_no_sign_of_a_trap(bench):
     """A page with a thousand links counts no more than a few dozen: the section that it opens is not held back."""
-    crawl = bench()
+    crawl = bench(traps=replace(TRAPS, last_budget=1000))
 
     def links_of(address):
         return [url(f"art/{n}") for n in range(1000)] if address.endswith("/art/0") else []

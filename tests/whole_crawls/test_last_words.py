@@ -32,7 +32,7 @@ def first_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_a_maze(tmp_path: Path) -> None:
     """The good pages are in, the rest is held back: nothing says "finished", and what is listed is as much."""
     with LocalWeb(with_maze) as web:
-        done = crawl(web.root, tmp_path / "job", **TOLD, SITECRAWL_EXIT_CODES=True)
+        done = crawl(web.root, tmp_path / "job", **TOLD, SITECRAWL_EXIT_CODES=True, SITECRAWL_TRAP_BUDGET=300)
         assert {f"/good/{n}" for n in range(GOOD)} <= set(web.paths())
     assert reason_of(done) == "held_back"
     stats = stats_of(done.stderr)
@@ -51,10 +51,12 @@ def test_a_maze(tmp_path: Path) -> None:
 def test_what_is_told_at_the_end_of_a_maze(tmp_path: Path) -> None:
     """While only the maze is left and sampled, the line says so: how many fetches more, which set, how large."""
     with LocalWeb(with_maze) as web:
-        done = crawl(web.root, tmp_path / "job", **TOLD, LOGSTATS_INTERVAL=0.1, DOWNLOAD_DELAY=0.03)
+        done = crawl(
+            web.root, tmp_path / "job", **TOLD, LOGSTATS_INTERVAL=0.1, DOWNLOAD_DELAY=0.02, SITECRAWL_TRAP_BUDGET=700
+        )
         requests = len(web.paths())
     told = re.findall(
-        r"([\d,]+) pages .* waiting  only sets that grow are left: sampling 1 set, at most ([\d,]+) more fetches "
+        r"([\d,]+) pages .* waiting  only sets that grow are left: fetching 1 set, at most ([\d,]+) more fetches "
         r"while it grows: \S+/maze/\* \([\d,]+ waiting, [\d.]+ new a page\)",
         done.stderr,
     )

@@ -196,7 +196,12 @@ class Dispatcher:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
         probes = self.probes.candidates(last=True, but=self.silent_hosts)
         tests = self._forms.tests(last=True, but=self.silent_hosts)
-        return [host for host, _ in (*probes, *tests)]
+        return [*self.going_on(), *(host for host, _ in (*probes, *tests))]
+
+    def going_on(self) -> dict[Host, list[Section]]:
+        """What is held back of seeds' hosts, and is fetched when nothing else is left."""
+        named = dict.fromkeys([host for host, _ in self._judge.units_held(self.silent_hosts)])
+        return {host: sections for host in named if (sections := self._judge.goes_on(host))}
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
@@ -276,10 +281,25 @@ class Dispatcher:
 
     def _last(self, now: float) -> Visit | None:
         """Nothing is left but what is held back."""
-        visit = self._test(now, last=True) or self._probe(now, last=True)
+        visit = self._test(now, last=True) or self._go_on(now) or self._probe(now, last=True)
         if visit is None and not self.is_held_back():  # a rule could not be tested, and what it held is free
             return self.next()
         return visit
+
+    def _go_on(self, now: float) -> Visit | None:
+        """A URL of what is held back of a seed's host."""
+        for host, sections in sorted(self.going_on().items(), key=lambda one: one[0].turn):
+            if host.is_dead(self._politeness):
+                if (visit := self._give_up(host, now)) is not None:
+                    return visit
+                continue
+            while self._is_free(host, now) and (pick := self._portfolio.last_of(host, sections)) is not None:
+                if self._must_wait(pick.entry):
+                    break
+                pick.section.queue.take(pick.entry)
+                if (visit := self._take(host, pick, now)) is not None:
+                    return visit
+        return None
 
     def _must_wait(self, entry: bytes) -> bool:
         """A depth limit is exact only level by level: no URL before the last of the level above is done."""

@@ -84,16 +84,35 @@ class Portfolio:
                 return self._in_turn(host, [one for one in waiting if one[0].startswith(LINK_LEVEL)])
         return Pick(*next_of(host, waiting, self._order), By.WORTH)
 
+    def last_of(self, host: Host, sections: Sequence[Section]) -> Pick | None:
+        """The same where nothing else is left than `sections` of `host`, which are held back: beside the plain orders
+        the one goes that says most that is new, and each is tried.
+        """
+        waiting = [(entry, one) for one in sections if (entry := one.queue.peek()) is not None]
+        if not waiting:
+            return None
+        if self._order.takes_turns and (first := self._plain(host, waiting, sections)) is not None:
+            return first
+        return Pick(*max(waiting, key=lambda one: (one[1].news + 1) / (one[1].looked_at + 1)), By.LINKS)
+
     def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
         """What the order picks whose turn it is."""
-        fetches = max(host.picks, host.fetched)  # probes, tests of rules and redirects are no picks
-        if SHARE * host.passed < fetches and (first := self._first_found(host, fetches)) is not None:
-            return Pick(*first, By.BREADTH)
-        if SHARE * host.rich < fetches and (richest := self._richest(host, waiting, fetches)) is not None:
-            return Pick(*richest, By.CREDIT)
+        if (plain := self._plain(host, waiting)) is not None:
+            return plain
         if host.judged % 2:
             return Pick(*next_section(host, waiting), By.WORTH)
         return Pick(*max(waiting, key=_worth_and_links), By.LINKS)
+
+    def _plain(
+        self, host: Host, waiting: Sequence[tuple[bytes, Section]], only: Container[Section] | None = None
+    ) -> Pick | None:
+        """What the plain orders pick, if one of them is behind; of all sections of `host`, or `only` of some."""
+        fetches = max(host.picks, host.fetched)  # probes, tests of rules and redirects are no picks
+        if SHARE * host.passed < fetches and (first := self._first_found(host, fetches, only)) is not None:
+            return Pick(*first, By.BREADTH)
+        if SHARE * host.rich < fetches and (richest := self._richest(host, waiting, fetches, only)) is not None:
+            return Pick(*richest, By.CREDIT)
+        return None
 
     def taken(self, host: Host, pick: Pick) -> None:
         """`pick` has been handed out, in its turn."""
@@ -109,10 +128,10 @@ class Portfolio:
         host.judged += pick.by in {By.WORTH, By.LINKS}
 
     def _richest(
-        self, host: Host, waiting: Sequence[tuple[bytes, Section]], fetches: int
+        self, host: Host, waiting: Sequence[tuple[bytes, Section]], fetches: int, only: Container[Section] | None
     ) -> tuple[bytes, Section] | None:
         """What credit alone would take, if it is behind; what others have taken before it is passed over."""
-        traps = [one for one in host.waiting_traps() if one[0].startswith(LINK_LEVEL)]
+        traps = [one for one in host.waiting_traps() if one[0].startswith(LINK_LEVEL)] if only is None else []
         richest = min([*waiting, *traps], key=itemgetter(0))
         its_class = class_of(richest[0])
         while SHARE * host.rich < fetches:
@@ -125,13 +144,15 @@ class Portfolio:
             host.rich += 1
         return None
 
-    def _first_found(self, host: Host, fetches: int) -> tuple[bytes, Section] | None:
+    def _first_found(self, host: Host, fetches: int, only: Container[Section] | None) -> tuple[bytes, Section] | None:
         """What breadth first would take, if it is behind; what is done is passed over."""
         while SHARE * host.passed < fetches and (key := self._breadth.next(host)) is not None:
             record = None if key in self._in_flight else self._urls.get(key)
             if record is not None and record.state == UrlState.QUEUED and record.host == host.key:
                 section = host.sections[record.section]
-                if not section.trap.is_left and record.rank.startswith(LINK_LEVEL):
+                if (not section.trap.is_left if only is None else section in only) and record.rank.startswith(
+                    LINK_LEVEL
+                ):
                     return record.rank + key, section
             is_read = record is not None and record.state == UrlState.FETCHED
             self._breadth.pass_over(host, is_read=is_read)

@@ -21,9 +21,13 @@ Nothing is held back for what it looks like, or for what leads there: each secti
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
   in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
   so far. If novelty falls below `low`, or an end comes into sight, it is set free.
-- When nothing is left but demoted units, what does not grow is fetched after all, unless more of it waits than the
-  whole crawl has found good pages: it is finite, if poor. Of the others, probes go on until each has had its
-  allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
+- A verdict costs turns, and no pages. When nothing is left but demoted units, those of a seed's host go on
+  (`goes_on`), until the host has dried up and each was looked at `FAIR` times since anything new was said. Of what
+  grows without end, all sections of the host have `last_budget` fetches, or twice the good pages beside them. So of a
+  site with at most `last_budget` URLs, whose pages say something new, none is left, whatever was thought of it.
+- Of other hosts, what does not grow is fetched after all then, unless more of it waits than the whole crawl has found
+  good pages: it is finite, if poor. Of the rest, probes go on until each has had its allowance, or all of them a
+  share of the crawl. Then the crawl ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 
@@ -76,6 +80,8 @@ FED: Final = 0.9
 """The share of a section's URLs from which on nobody else brings any."""
 LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 10
+FAIR: Final = 50
+"""So often a section was looked at, since its host said anything new, before it is held to say nothing."""
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
 LEAST_TRUST: Final = 1e-7
@@ -244,12 +250,13 @@ class TrapJudge:
         """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
         bring has no end, either, as the days of a calendar.
         """
-        is_poor = section.news <= FEW * section.looked_at
-        return self.options.hold and is_poor and (self._is_endless(section) or _is_brought(host, section))
+        is_poor = section.looked_at >= FAIR and section.news <= FEW * section.looked_at
+        is_held = section.trap.demoted and not section.trap.is_apart
+        return self.options.hold and is_poor and (is_held or self.is_endless(section) or _is_brought(host, section))
 
     def _is_beside(self, host: Host, section: Section) -> bool:
         """Whether a section has no end in sight, and its host has anything else to speak of."""
-        if not self._is_endless(section):
+        if not self.is_endless(section):
             return False
         elsewhere, spent, _ = self._endless(host, section)
         return elsewhere >= BESIDES * spent
@@ -258,9 +265,29 @@ class TrapJudge:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
         elsewhere, spent, size = self._endless(host, section)
         least, vouched = 0.0, self._allowed(host)
-        if host.key in self.graph.seeds:
+        if self.is_named(host):
             least, vouched = min(self.options.least_budget, SMALL * elsewhere), self.options.section_size
         return section.gives and (size <= vouched or spent < max(least, BUDGET * elsewhere))
+
+    def is_named(self, host: Host) -> bool:
+        """Whether a seed names `host`: somebody wants it."""
+        return host.key in self.graph.seeds
+
+    def goes_on(self, host: Host) -> list[Section]:
+        """The held sections of `host` of which more is fetched when nothing is left but such: see the module."""
+        if host.trap.demoted or not self.is_named(host):
+            return []
+        held = [one for one in host.sections.values() if one.trap.demoted and one.queued and not one.trap.is_left]
+        return held if self.budget_left(host) else [one for one in held if not self.is_endless(one)]
+
+    def budget_left(self, host: Host) -> int:
+        """Fetches that what grows without end on a seed's host may still have when nothing else is left."""
+        spent = sum([one.fetched for one in host.sections.values() if self.is_endless(one)])
+        if spent < self.options.last_budget:
+            return self.options.last_budget - spent
+        others = [one for one in host.sections.values() if not self.is_endless(one)]
+        beside = sum([one.good for one in others if not _is_brought(host, one)])  # traps make no room for themselves
+        return max(0, int(BUDGET * beside) - spent)
 
     def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
         """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
@@ -269,16 +296,17 @@ class TrapJudge:
         sections, too.
         """
         elsewhere, spent, size = 0.0, 0, 0.0
-        is_named = host.key in self.graph.seeds
+        is_named = self.is_named(host)
         for one in host.sections.values():
-            if one is section or self._is_endless(one):
+            if one is section or self.is_endless(one):
                 spent += one.fetched
                 size += _size(one)
             elif is_named or one.fetched >= self.options.min_probes:
                 elsewhere += one.good + one.queued * one.shown
         return elsewhere, spent, size
 
-    def _is_endless(self, section: Section) -> bool:
+    def is_endless(self, section: Section) -> bool:
+        """Whether it grows, and no end of it is in sight."""
         trap = section.trap
         if section.is_requisites or trap.is_apart:
             return False
@@ -290,7 +318,7 @@ class TrapJudge:
 
         A seed's host was named by a person. Of ten large sites each grows at first, and none would be left.
         """
-        if host.key in self.graph.seeds:
+        if self.is_named(host):
             return False
         grows = host.trap.novelty > self.options.high and not self._has_end(host)
         is_beside = self._of_others(host) >= BESIDES * host.fetched
@@ -357,7 +385,7 @@ class TrapJudge:
         """Whether an end is in sight: of a host, of all of its sections."""
         if isinstance(unit, Section):
             return unit.trap.falls
-        return not any(map(self._is_endless, unit.sections.values()))
+        return not any(map(self.is_endless, unit.sections.values()))
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""

@@ -55,7 +55,7 @@ def web() -> Iterator[LocalWeb]:
 def ended(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The directory of a crawl that ended by itself, and what it said."""
     directory = tmp_path_factory.mktemp("trapped") / "job"
-    done = crawl(web.root, directory, SITECRAWL_EXIT_CODES=True)
+    done = crawl(web.root, directory, SITECRAWL_EXIT_CODES=True, SITECRAWL_TRAP_BUDGET=200)
     assert done.returncode == 5, done.stderr
     return directory, done.stderr
 

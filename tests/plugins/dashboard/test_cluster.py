@@ -242,13 +242,12 @@ def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
 
 
 WELL_SAMPLED = 10 * GOOD
-"""Pages of the maze: more than its budget, which is less than that beside so few good pages, and fewer than are
-sampled when nothing else is left."""
+"""Pages of the maze: more than it has had when it is held back, and fewer than it has when nothing else is left."""
 
 
 @pytest.mark.deep
 def test_last_fetches(redis: Server, tmp_path: Path) -> None:
-    """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
+    """When only a maze is left, which one worker fetches, the pages of both say so; before, neither does."""
     goes_on = Event()
 
     def pages(path: str, host: str) -> str | None:
@@ -256,11 +255,15 @@ def test_last_fetches(redis: Server, tmp_path: Path) -> None:
             goes_on.wait(PATIENCE)
         return with_maze(path, host)
 
-    settings = {"SITECRAWL_CLUSTER_CRAWL": "maze", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    settings = {
+        "SITECRAWL_CLUSTER_CRAWL": "maze",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "SITECRAWL_TRAP_BUDGET": 2 * WELL_SAMPLED,
+    }
     with LocalWeb(pages) as served, fleet(tmp_path, 2, served.root, redis.url, **settings) as workers:
         told = [Page(worker) for worker in workers]
         for page in told:
-            until(lambda page=page: "sampling 1 set" in page.workers()[0]["last"], "it says what is sampled")  # type: ignore[misc]
+            until(lambda page=page: "fetching 1 set" in page.workers()[0]["last"], "it says what is fetched")  # type: ignore[misc]
         goes_on.set()
         assert [worker.wait() for worker in workers] == [5, 5], "both leave the maze"
 
