@@ -31,7 +31,7 @@ LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
 HOLD_TRAPS: Final = Setting("SITECRAWL_HOLD_TRAPS", True, "yes or no",
     "Under `aopic`, hold back what grows like a bot trap.")
 TRAP_BUDGET: Final = Setting("SITECRAWL_TRAP_BUDGET", 5000, "URLs",
-    "So much of a seed's host is fetched, at least, of what brings new URLs without end, before a crawl ends without "
+    "So much of a seed's site is fetched, at least, of what brings new URLs without end, before a crawl ends without "
     "the rest ([the end](design/order.md#the-end)).", least=0)
 LEARN_RULES: Final = Setting("SITECRAWL_LEARN_RULES", True, "yes or no",
     "Under `aopic`, learn which [parts of a host's URLs do not change the page](design/dust.md).")

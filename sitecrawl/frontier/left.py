@@ -56,12 +56,13 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
         return None
     silent, judge, probes = dispatcher.silent_hosts, frontier.judge, dispatcher.probes
     probed = probes.to_be_probed(last=True, but=silent)
-    going_on = dispatcher.going_on()
+    going_on = judge.going_on(silent)
     units = probed + [(host, section) for host, sections in going_on.items() for section in sections]
     units.sort(key=lambda unit: -(unit[1] or unit[0]).queued)
     growing = [unit for unit in units if _grows(judge, *unit)]
     most = probes.left([unit for unit in probed if _grows(judge, *unit)])
-    most += sum(judge.budget_left(host) for host in going_on if any(host is one for one, _ in growing))
+    grown = {host.site for host, _ in growing if host in going_on}
+    most += sum(judge.budget_left(hosts) for hosts in judge.wanted(silent) if any(one.site in grown for one in hosts))
     rules = len(frontier.forms.tests(last=True, but=silent))
     if not (units or rules):
         return None
@@ -69,8 +70,8 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
 
 
 def _grows(judge: TrapJudge, host: Host, section: Section | None) -> bool:
-    if section is not None and judge.is_named(host):
-        return judge.is_endless(section)
+    if section is not None and judge.is_wanted(host):
+        return judge.grows(host, section)
     return not judge.comes_last(host, section)
 
 

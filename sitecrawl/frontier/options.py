@@ -27,7 +27,7 @@ class TrapOptions:
     least_budget: int = 600
     """Fetches that all sections of a host together have at least which give good pages and grow without end."""
     last_budget: int = 5000
-    """Fetches that all sections of a seed's host together have at least which grow without end, whatever they give,
+    """Fetches that all sections of a seed's site together have at least which grow without end, whatever they give,
     before a crawl that has nothing else left ends without them.
     """
     worthless: float = 0.02

@@ -14,7 +14,9 @@ from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.page.items import Link
 
 BUDGET = 400
-TRAPS = TrapOptions(min_fetches=10, section_size=20, least_budget=10, first_probes=5, last_budget=BUDGET)
+TRAPS = TrapOptions(
+    min_fetches=10, host_size=20, section_size=20, least_budget=10, first_probes=5, last_budget=BUDGET
+)
 """A judge in a hurry: what it has seen ten times it holds back."""
 
 Site = dict[str, list[str]]
@@ -47,18 +49,30 @@ def site(numbers: Random) -> Site:
     return found
 
 
-def crawled(bench: Bench, links: Callable[[str], Iterable[str]], budget: int = 20_000) -> list[str]:
-    """The names of what is fetched from `home` on; of each page that `links` knows, it has the links."""
-    bench.add("home")
+def crawled(bench: Bench, links: Callable[[str], Iterable[str]], *, host: str = "a.example") -> list[str]:
+    """What is fetched from `home` on. A page is called by its path, or on another host by that, too, after `//`."""
+    bench.add("home", host=host)
 
     def links_of(address: str) -> list[Link]:
-        return [url(name) for name in links(name_of(address))]
+        return [link_of(name) for name in links(name_of(address))]
 
-    return [name_of(address) for address in bench.surf(links_of, budget=budget)]
+    def link_of(name: str) -> Link:
+        if not name.startswith("//"):
+            return url(name, host=host)
+        other, path = name.removeprefix("//").split("/", 1)
+        return url(path, host=other)
+
+    def name_of(address: str) -> str:
+        return address.removeprefix("http:").removeprefix(f"//{host}/")
+
+    return [name_of(address) for address in bench.surf(links_of)]
 
 
-def name_of(address: str) -> str:
-    return address.removeprefix("http://a.example/")
+def tree(name: str, size: int) -> list[str]:
+    """The links of `name`, which ends in its number, in a tree of `size` pages: the first, and two below each."""
+    folder, _, number = name.rpartition("/")
+    below = [2 * int(number), 2 * int(number) + 1]
+    return [f"{folder}/{n}" for n in (1, *below) if n <= size]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -71,17 +85,27 @@ def test_a_site_within_the_budget_comes_in_whole(bench: Bench, seed: int) -> Non
 
 def test_one_section_that_is_the_site(bench: Bench) -> None:
     """A tree of articles beside a few other pages: each brings new ones up to the last, as a trap does."""
-    size = BUDGET - 1
 
     def links(name: str) -> list[str]:
         if name == "home":
             return ["art/1", *(f"about/{n}" for n in range(12))]
-        folder, _, number = name.partition("/")
-        below = [2 * int(number), 2 * int(number) + 1] if folder == "art" else []
-        return ["home", *(f"art/{n}" for n in below if n <= size)]
+        return tree(name, BUDGET - 1) if name.startswith("art/") else ["home"]
 
     fetched = crawled(bench, links)
-    assert len(fetched) == 1 + size + 12
+    assert len(fetched) == 1 + BUDGET - 1 + 12
+    assert not bench.frontier.counts.queued
+
+
+def test_another_host_of_the_site(bench: Bench) -> None:
+    """What is found on another host of a seed's domain is as wanted as what is on the seed's."""
+
+    def links(name: str) -> list[str]:
+        if name == "home":
+            return ["//docs.a.com/art/1", *(f"about/{n}" for n in range(12))]
+        return tree(name, BUDGET - 1) if name.startswith("//docs.") else ["home"]
+
+    fetched = crawled(bench, links, host="www.a.com")
+    assert len(fetched) == 1 + BUDGET - 1 + 12
     assert not bench.frontier.counts.queued
 
 
@@ -91,8 +115,7 @@ def test_a_trap_has_its_budget_and_no_more(bench: Bench) -> None:
     def links(name: str) -> list[str]:
         if name == "home":
             return ["trap/1", *(f"good/{n}" for n in range(30))]
-        folder, _, number = name.partition("/")
-        return [f"trap/{3 * int(number) + n}" for n in range(3)] if folder == "trap" else ["home"]
+        return tree(name, 10**9) if name.startswith("trap/") else ["home"]
 
     fetched = crawled(bench, links)
     assert sum(name.startswith("trap/") for name in fetched) == BUDGET
@@ -101,3 +124,19 @@ def test_a_trap_has_its_budget_and_no_more(bench: Bench) -> None:
     bench.reopen()
     assert bench.frontier.is_finished()
     assert bench.frontier.next() is None
+
+
+def test_traps_on_many_hosts_of_a_site(bench: Bench) -> None:
+    """They share one budget: names cost nothing."""
+    hosts = [f"//n{n}.a.com/trap" for n in range(8)]
+
+    def links(name: str) -> list[str]:
+        if name == "home":
+            return [*(f"{host}/1" for host in hosts), *(f"good/{n}" for n in range(30))]
+        return tree(name, 10**9) if "/trap/" in name else ["home"]
+
+    fetched = crawled(bench, links, host="www.a.com")
+    trapped = [name for name in fetched if "/trap/" in name]
+    assert {name.rpartition("/")[0] for name in trapped} == set(hosts)
+    assert BUDGET <= len(trapped) < 2 * BUDGET
+    assert bench.frontier.is_finished()

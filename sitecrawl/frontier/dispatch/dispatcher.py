@@ -196,12 +196,7 @@ class Dispatcher:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
         probes = self.probes.candidates(last=True, but=self.silent_hosts)
         tests = self._forms.tests(last=True, but=self.silent_hosts)
-        return [*self.going_on(), *(host for host, _ in (*probes, *tests))]
-
-    def going_on(self) -> dict[Host, list[Section]]:
-        """What is held back of seeds' hosts, and is fetched when nothing else is left."""
-        named = dict.fromkeys([host for host, _ in self._judge.units_held(self.silent_hosts)])
-        return {host: sections for host in named if (sections := self._judge.goes_on(host))}
+        return [*self._judge.going_on(self.silent_hosts), *(host for host, _ in (*probes, *tests))]
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
@@ -287,8 +282,8 @@ class Dispatcher:
         return visit
 
     def _go_on(self, now: float) -> Visit | None:
-        """A URL of what is held back of a seed's host."""
-        for host, sections in sorted(self.going_on().items(), key=lambda one: one[0].turn):
+        """A URL of what is held back of a seed's site."""
+        for host, sections in sorted(self._judge.going_on(self.silent_hosts).items(), key=lambda one: one[0].turn):
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit

@@ -85,8 +85,8 @@ class Probes:
     def _may_be_probed(self, host: Host, section: Section | None, *, last: bool) -> bool:
         """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
         unit = section or host
-        if last and section is not None and not host.trap.demoted and self._judge.is_named(host):
-            return False  # it goes on by itself (`TrapJudge.goes_on`)
+        if last and self._judge.is_wanted(host):
+            return False  # it goes on by itself (`TrapJudge.going_on`)
         if self._judge.comes_last(host, section) or not last:
             return self._judge.comes_last(host, section) == last
         return unit.trap.cost < self._judge.first_probes + unit.trap.tried and self._last_cost_left > 0

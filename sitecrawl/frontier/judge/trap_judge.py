@@ -21,11 +21,12 @@ Nothing is held back for what it looks like, or for what leads there: each secti
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
   in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
   so far. If novelty falls below `low`, or an end comes into sight, it is set free.
-- A verdict costs turns, and no pages. When nothing is left but demoted units, those of a seed's host go on
-  (`goes_on`), until the host has dried up and each was looked at `FAIR` times since anything new was said. Of what
-  grows without end, all sections of the host have `last_budget` fetches, or twice the good pages beside them. So of a
-  site with at most `last_budget` URLs, whose pages say something new, none is left, whatever was thought of it.
-- Of other hosts, what does not grow is fetched after all then, unless more of it waits than the whole crawl has found
+- A verdict costs turns, and no pages. When nothing is left but demoted units, those of the seeds' sites go on
+  (`going_on`), until a host has dried up and each was looked at `FAIR` times since anything new was said. What grows
+  without end has `last_budget` fetches, together with all such sections of its site, or twice the good pages beside
+  them. So of a site with at most `last_budget` URLs, whose pages say something new, none is left, whatever was
+  thought of it.
+- Of other sites, what does not grow is fetched after all then, unless more of it waits than the whole crawl has found
   good pages: it is finite, if poor. Of the rest, probes go on until each has had its allowance, or all of them a
   share of the crawl. Then the crawl ends, and says what it left.
 
@@ -40,7 +41,8 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from random import Random
 from typing import Final
 
@@ -88,10 +90,23 @@ LEAST_TRUST: Final = 1e-7
 
 
 class TrapJudge:
-    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back."""
+    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back.
+    `sites_of` says of which sites the hosts with some keys are.
+    """
 
-    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random, *, joins: bool = False) -> None:
+    def __init__(
+        self,
+        options: TrapOptions,
+        graph: HostGraph,
+        random: Random,
+        *,
+        joins: bool = False,
+        sites_of: Callable[[Sequence[bytes]], set[str]] = lambda _: set(),
+    ) -> None:
         self.options = options
+        self._sites_of = sites_of
+        self._named: tuple[int, set[str]] = 0, set()
+        """The sites of the seeds' hosts, and of how many they are."""
         self._joins = joins
         self.graph = graph
         self.random = random
@@ -251,7 +266,7 @@ class TrapJudge:
         bring has no end, either, as the days of a calendar.
         """
         is_poor = section.looked_at >= FAIR and section.news <= FEW * section.looked_at
-        is_held = section.trap.demoted and not section.trap.is_apart
+        is_held = self._is_held(host, section)
         return self.options.hold and is_poor and (is_held or self.is_endless(section) or _is_brought(host, section))
 
     def _is_beside(self, host: Host, section: Section) -> bool:
@@ -273,20 +288,53 @@ class TrapJudge:
         """Whether a seed names `host`: somebody wants it."""
         return host.key in self.graph.seeds
 
-    def goes_on(self, host: Host) -> list[Section]:
-        """The held sections of `host` of which more is fetched when nothing is left but such: see the module."""
-        if host.trap.demoted or not self.is_named(host):
-            return []
-        held = [one for one in host.sections.values() if one.trap.demoted and one.queued and not one.trap.is_left]
-        return held if self.budget_left(host) else [one for one in held if not self.is_endless(one)]
+    def is_wanted(self, host: Host) -> bool:
+        """Whether `host` is of a site that a seed names: of such what is held back is fetched when nothing else is
+        left.
+        """
+        if self.is_named(host):
+            return True
+        seeds = self.graph.seeds
+        if len(seeds) != self._named[0]:
+            self._named = len(seeds), self._sites_of([*seeds])
+        return host.site in self._named[1]
 
-    def budget_left(self, host: Host) -> int:
-        """Fetches that what grows without end on a seed's host may still have when nothing else is left."""
-        spent = sum([one.fetched for one in host.sections.values() if self.is_endless(one)])
+    def going_on(self, but: Container[bytes] = ()) -> dict[Host, list[Section]]:
+        """What is fetched of seeds' sites when nothing but what is held back is left, on hosts other than `but`: see
+        the module.
+        """
+        found = {}
+        for hosts in self.wanted(but):
+            has_budget = self.budget_left(hosts) > 0
+            for host in hosts:
+                held = [one for one in host.sections.values() if one.queued and self._is_held(host, one)]
+                if going_on := [one for one in held if has_budget or not self.grows(host, one)]:
+                    found[host] = going_on
+        return found
+
+    def wanted(self, but: Container[bytes] = ()) -> Iterable[Iterable[Host]]:
+        """The hosts of which something is held back that may go on, other than `but`, by their seeds' sites."""
+        sites: defaultdict[str, dict[Host, None]] = defaultdict(dict)
+        for host, _ in self.units_held(but):
+            if self.is_wanted(host) and not host.trap.is_left:
+                sites[host.site][host] = None
+        return sites.values()
+
+    @staticmethod
+    def _is_held(host: Host, section: Section) -> bool:
+        return (host.trap.demoted or section.trap.demoted) and not section.trap.is_left
+
+    def grows(self, host: Host, section: Section) -> bool:
+        """Whether no end of what is held back is in sight: of a section, or of its whole host."""
+        return host.trap.demoted or self.is_endless(section)
+
+    def budget_left(self, hosts: Iterable[Host]) -> int:
+        """Fetches that what grows on these `hosts` of a seed's site may still have when nothing else is left."""
+        units = [(host, one, self.grows(host, one)) for host in hosts for one in host.sections.values()]
+        spent = sum([one.fetched for _, one, grows in units if grows])
         if spent < self.options.last_budget:
             return self.options.last_budget - spent
-        others = [one for one in host.sections.values() if not self.is_endless(one)]
-        beside = sum([one.good for one in others if not _is_brought(host, one)])  # traps make no room for themselves
+        beside = sum([one.good for host, one, grows in units if not (grows or _is_brought(host, one))])
         return max(0, int(BUDGET * beside) - spent)
 
     def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:

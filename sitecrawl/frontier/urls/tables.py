@@ -252,6 +252,13 @@ class HostTable:
             host = self._live[key] = self._unpack(key, data)
         return host
 
+    def sites_of(self, keys: Sequence[bytes]) -> set[str]:
+        """The sites of the hosts with these keys, which need not stay in memory for it."""
+        live = [self._live[key] for key in keys if key in self._live]
+        rows = self._database.get_many("hosts", [key for key in keys if key not in self._live])
+        stored = [Host.unpack(b"", data) for data in rows if data is not None]
+        return {host.site for host in (*live, *stored)}
+
     def at_hand(self, key: bytes) -> Host | None:
         """The host with this key, if it is in memory."""
         return self._live.get(key)
