@@ -10,7 +10,7 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts.drought import FEW, PART, ROW, Drought
+from sitecrawl.frontier.hosts.drought import FEW, HALF, LONG, PART, ROW, Drought
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.page.shingles import shingles
@@ -38,6 +38,38 @@ def test_rows() -> None:
     assert len(ends) > 10
     assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) - 5)} == {False}
     assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) + 20)} == {True}
+
+
+def test_a_long_drought() -> None:
+    """Its rows are half of all fetches, and at least 3,000; one row that was not dry ends it."""
+    drought, good = Drought(), 1000
+    long = []
+    for n in range(1, 20_001):
+        drought.ends_row(n, new=n <= good or n == 15_000)
+        long.append(drought.is_long(n))
+    first = long.index(True) + 1
+    assert good + LONG <= first <= 2 * (good + LONG)
+    assert first - good >= HALF * first - ROW
+    assert drought.ends_row(20_001, new=False) is None
+    for n in range(20_001, 40_000):
+        drought.ends_row(n, new=True)
+    assert not drought.is_long(40_000)
+
+
+def test_what_is_finite_and_says_nothing(bench: Bench) -> None:
+    """A list of 30,000 pages without a word that is new is left in a long drought, though it has an end."""
+    bench.add("home")
+
+    def links(address: str) -> list[Link]:
+        name = address.rpartition("/")[2]
+        if name == "home":
+            return [*(url(f"good/{n}") for n in range(200)), *(url(f"list/{n}") for n in range(30_000))]
+        return [url("home")]
+
+    fetched = bench.surf(links, budget=40_000, is_good=lambda address: "/good/" in address)
+    assert {f"http://a.example/good/{n}" for n in range(200)} <= set(fetched)
+    assert bench.frontier.is_finished()
+    assert len(fetched) < 2 * (200 + LONG)
 
 
 def relative(address: str) -> list[Link]:

@@ -5,6 +5,9 @@ thousand forms of one page has not dried up for that. A page brings something if
 `LITTLE` of its text is new to its host (`sitecrawl.novelty`): an empty day of a calendar, a list in another order or
 a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at a
 restart: then the next row says so.
+
+A drought is *long* when its rows are half of all fetches, and at least `LONG`: whatever waits then is not likely to
+say anything, be it finite or not.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ ROW: Final = 600
 """Fetches of a row, at least."""
 PART: Final = 4
 """And at least one in so many of all fetches."""
+LONG: Final = 3000
+"""Fetches of a long drought, at least."""
+HALF: Final = 0.5
+"""And at least such a part of all fetches."""
 FEW: Final = 0.01
 """The share of a row's fetches that brought something new, below which it is dry."""
 LITTLE: Final = 0.1
@@ -26,10 +33,12 @@ WORDS: Final = 32
 
 
 class Drought:
-    __slots__ = ("_fetches", "_looked_at", "_new", "_text")
+    __slots__ = ("_dry", "_fetches", "_looked_at", "_new", "_text")
 
     def __init__(self) -> None:
         self._text: ShownText | None = None
+        self._dry = 0
+        """Fetches of the rows that were dry, since one that was not."""
         self._fetches = 0
         self._looked_at = 0
         self._new = 0
@@ -57,5 +66,10 @@ class Drought:
         if self._fetches < max(ROW, fetched / PART):
             return None
         is_dry = self._new < FEW * self._looked_at
+        self._dry = self._dry + self._fetches if is_dry else 0
         self._fetches = self._looked_at = self._new = 0
         return is_dry
+
+    def is_long(self, fetched: int) -> bool:
+        """Whether the drought up to the last row was long, after so many fetches in all."""
+        return self._dry >= max(LONG, HALF * fetched)

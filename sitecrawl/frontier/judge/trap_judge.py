@@ -11,8 +11,9 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   host at least `least_budget`. While all of them together are smaller than `section_size`, or than what a host may
   be that is no seed's, they go on: of a chain of pages with one new link each nothing waits. What is nearly all that
   a host has is the site, and is never demoted.
-- *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, is left without probes for
-  as long as that is so, unless a hundredth of its own fetches since has said something new.
+- *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, and in a long drought
+  whatever waits, is left without probes for as long as that is so, unless a hundredth of its own fetches since has
+  said something new.
 - *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
   it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. One that is larger
   and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
@@ -263,11 +264,15 @@ class TrapJudge:
 
     def _says_nothing(self, host: Host, section: Section) -> bool:
         """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
-        bring has no end, either, as the days of a calendar.
+        bring has no end, either, as the days of a calendar. In a long drought that does not matter.
         """
         is_poor = section.looked_at >= FAIR and section.news <= FEW * section.looked_at
         is_held = self._is_held(host, section)
-        return self.options.hold and is_poor and (is_held or self.is_endless(section) or _is_brought(host, section))
+        if not self.options.hold or not is_poor or section.is_requisites:
+            return False
+        if is_held or host.drought.is_long(host.fetched):
+            return True
+        return self.is_endless(section) or _is_brought(host, section)
 
     def _is_beside(self, host: Host, section: Section) -> bool:
         """Whether a section has no end in sight, and its host has anything else to speak of."""
