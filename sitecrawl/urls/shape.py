@@ -7,6 +7,7 @@ person recognises the URLs:
 
     /wiki/Talk:Ada            →  /wiki/Talk:
     /viewtopic.php?f=2&t=17   →  /viewtopic.php?f&t
+    /?p=x.git;a=tree;h=4d2f   →  /?a=tree&h&p
     /2024/05/12/some-title    →  /#/*/*/*
     /docs/api/client.html     →  /docs/*/*.html
     /issues/17.pdf            →  /issues/*.pdf
@@ -14,7 +15,9 @@ person recognises the URLs:
     /shop/list.jsp;sid=r3fa9  →  /shop/list.jsp?;sid
 
 With keys, the last segment is a script's name if it has a dot. Without one it is as often the page's own name, and
-each article with a link to answer it would be a kind of its own.
+each article with a link to answer it would be a kind of its own. Of a key that says what a script is to do
+(`ACTIONS`) the value counts, if it is a word: what edits a page is of another kind than what shows it. Parameters are
+told apart by `&`, or by `;` as the HTML specification once advised.
 
 A host can make up shapes without end. `fold` gives the coarser one that stands for many: first without the keys,
 then without head and tail.
@@ -34,8 +37,11 @@ MAX_KEYS: Final = 6
 """Most query keys distinguished, in alphabetical order."""
 MAX_ENDING: Final = 5
 """Most characters of a file's ending; what stands behind a dot and is longer is part of a name."""
+ACTIONS: Final = frozenset({"a", "act", "action", "cmd", "do", "func", "op", "option", "route", "task"})
 _MAX_TOKEN = 40
 
+_BETWEEN_PARAMETERS = expression(r"&|;(?=\w+=)")
+_WORD = expression(r"[a-z_/]{1,24}")
 _DIGIT = expression(r"[0-9]")
 _SEPARATOR = expression(r"[-_,]")
 _NUMBERS = expression(r"#(?:-?#)+")
@@ -62,13 +68,13 @@ class Shape(NamedTuple):
 def shape_of(url: str) -> Shape:
     """The shape of a URL; all URLs without a path, such as `data:,text`, have that of a host's root."""
     path, _, query = target_of(url).partition("?")
-    parts = query.split("&") if query else []
+    parts = _BETWEEN_PARAMETERS.split(query) if query else []
     segments = path.split("/")
     if ";" in path:
         parts += (f";{one}" for segment in segments for one in segment.split(";")[1:] if one)
         segments = [segment.partition(";")[0] for segment in segments]
     segments = [segment for segment in segments if segment]
-    keys = sorted({_kind(part.partition("=")[0]) for part in parts if part}) if parts else []
+    keys = sorted({_key(part) for part in parts if part}) if parts else []
     if len(keys) > MAX_KEYS:
         keys = [*keys[:MAX_KEYS], "+"]
     head = _kind(segments[0]) if len(segments) > 1 else ""
@@ -80,6 +86,11 @@ def fold(shape: Shape, *, wholly: bool) -> Shape:
     """The coarser shape: `shape` without its keys or, `wholly`, without head and tail as well."""
     keys = ("*",) if shape.keys else ()
     return Shape(shape.segments, "*", "", keys) if wholly else shape._replace(keys=keys)
+
+
+def _key(part: str) -> str:
+    key, _, value = part.partition("=")
+    return f"{key}={value}" if key in ACTIONS and _WORD.fullmatch(value) else _kind(key)
 
 
 def _tail(segment: str, *, has_keys: bool) -> str:
