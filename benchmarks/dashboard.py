@@ -51,13 +51,13 @@ class Paused(Spider):
     async def start(self) -> Any:
         assert self.crawler.engine is not None
         self.crawler.engine.pause()
-        runtime = build.Crawl.of(self.crawler)
+        made = build.Crawl.of(self.crawler)
         for n in range(self.hosts):
             host = f"host{n}.example"
             urls = [f"http://{host}/part{section}/page{n % 7}" for section in range(self.sections)]
-            found = [Link(url, host, key=runtime.keys.fingerprints.url(url)) for url in urls]
-            runtime.frontier.add(found, depth=1)
-        runtime.checkpoints.write()
+            found = [Link(url, host, key=made.keys.fingerprints.url(url)) for url in urls]
+            made.frontier.add(found, depth=1)
+        made.checkpoints.write()
         print("ready", flush=True)
         nothing: tuple[Any, ...] = ()
         for item in nothing:

@@ -40,7 +40,7 @@ class LinkRecorder(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler, path: Path) -> None:
         super().__init__(crawler)
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._links = array("Q")
         try:
             self._file = path.open("ab")
@@ -62,7 +62,7 @@ class LinkRecorder(BaseSpiderMiddleware):
 
     def _record(self, page: PageItem) -> None:
         admits = getattr(self.crawler.spider, "admits", None)
-        fingerprint, canonical = self._runtime.keys.fingerprints.url, self._runtime.keys.canonicalizer.canonical
+        fingerprint, canonical = self._crawl.keys.fingerprints.url, self._crawl.keys.canonicalizer.canonical
         host = parse(page.url, max_length=sys.maxsize).host
         for link in page.links:
             if admits is None or admits(link):

@@ -35,7 +35,7 @@ PARTS: Final = {
     ),
     "database: RocksDB": ("sitecrawl/crawldir/database.py",),
     "store: WARC, index, pipelines": ("sitecrawl/pagestore/", "pipelines/"),
-    "runtime, progress, the rest of ours": ("sitecrawl/",),
+    "crawl, progress, the rest of ours": ("sitecrawl/",),
 }  # fmt: skip
 """Parts, and the files that are theirs; the first that fits counts."""
 

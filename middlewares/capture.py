@@ -59,8 +59,8 @@ class CaptureMiddleware:
     and outcome to the frontier, which frees the host for its next request.
     """
 
-    def __init__(self, runtime: Crawl, *, max_retry_after: float) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl, *, max_retry_after: float) -> None:
+        self._crawl = crawl
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, SentAt] = WeakKeyDictionary()
         """Send times of requests under way."""
@@ -75,27 +75,27 @@ class CaptureMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
-        self._runtime.pause.end()
-        self._runtime.pause.heard(request.url)
+        self._crawl.pause.end()
+        self._crawl.pause.heard(request.url)
         exchange = exchange_of(request, response, self._started.pop(request, SentAt()), self._shown(request))
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
         elif _is_stored(request):
-            self._runtime.fetches.put(exchange)
+            self._crawl.fetches.put(exchange)
         return response
 
     def _shown(self, request: Request) -> Headers:
-        access = self._runtime.access
+        access = self._crawl.access
         return access.shown(request.url, host_of(request.url)) if access and request.url.startswith("http") else ()
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         started = self._started.pop(request, None)
         if isinstance(exception, InWant):
-            self._runtime.pause.suffer(exception.want)
+            self._crawl.pause.suffer(exception.want)
             return (
-                fetch.give_back(self._runtime.pause.put_back(exception.want, request.url))
+                fetch.give_back(self._crawl.pause.put_back(exception.want, request.url))
                 if fetch is not None
                 else None
             )
@@ -110,11 +110,11 @@ class CaptureMiddleware:
         if fetch is not None and stop.response is not None:
             fetch.arrived(stop.response.status)
             seconds = started.seconds if started is not None else 0.0
-            self._runtime.frontier.downloaded(fetch.visit, seconds)
+            self._crawl.frontier.downloaded(fetch.visit, seconds)
 
     def _failed(self, request: Request, fetch: Fetch | None, exception: Exception, started: SentAt | None) -> None:
         if isinstance(exception, _OF_HOSTS):
-            self._runtime.pause.end()
+            self._crawl.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):
             fetch.interrupt()
         if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):
@@ -129,29 +129,29 @@ class CaptureMiddleware:
         if isinstance(exception, NothingYet):  # neither an answer nor a failure; it rests as after others
             host = fetch.visit.host
             seconds = host.pace.pays(host.active) if host is not None else 0.0
-            self._runtime.frontier.downloaded(fetch.visit, seconds, failed=None)
+            self._crawl.frontier.downloaded(fetch.visit, seconds, failed=None)
             return
         if isinstance(exception, PutOff | TooSlow):
             failed = fetch.visit.host is None or not fetch.visit.host.has_answered
             seconds = request.meta.get("download_latency", seconds)  # while it dripped the host had nothing to do
         if failed:
-            self._runtime.last_failures.note(fetch.visit.url, exception)
-        self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)
+            self._crawl.last_failures.note(fetch.visit.url, exception)
+        self._crawl.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
     def _arrived(self, fetch: Fetch, exchange: Exchange, *, is_stored: bool) -> None:
         fetch.arrived(exchange.status, exchange if is_stored else None)
         if fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
-            self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
+            self._crawl.stats.inc_value(f"{GUESSES}{exchange.status}")
         if fetch.visit.is_requisite:
-            self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
-        if self._runtime.browsers and fetch.may_be_rendered:
+            self._crawl.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
+        if self._crawl.browsers and fetch.may_be_rendered:
             return  # its host is free when that is done
         busy = exchange.status in BUSY
-        is_open = self._runtime.refusals.are_looked_for and not is_decided(exchange.status)
+        is_open = self._crawl.refusals.are_looked_for and not is_decided(exchange.status)
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
         if wait > self._max_retry_after:
-            self._runtime.stats.inc_value(limits.RETRY_AFTER.stat)
-        self._runtime.frontier.downloaded(
+            self._crawl.stats.inc_value(limits.RETRY_AFTER.stat)
+        self._crawl.frontier.downloaded(
             fetch.visit,
             exchange.seconds,
             ip=exchange.ip,

@@ -35,20 +35,20 @@ def _made(kind: type[Exception]) -> type[HostGivenUp]:
 class GivenUpMiddleware:
     """Downloader middleware, before all others: sends a request to a dead host to its errback."""
 
-    def __init__(self, runtime: Crawl) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> GivenUpMiddleware:
         return cls(Crawl.of(crawler))
 
     def process_request(self, request: Request) -> None:
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         if fetch is not None and fetch.visit.dead:
             fetch.failed(HostGivenUp.__name__)
             request.meta["dont_retry"] = True
             said = f"{request.url} was not asked for: its host has failed too often"
-            known = self._runtime.last_failures.of(request.url)
+            known = self._crawl.last_failures.of(request.url)
             if known is None:
                 raise HostGivenUp(said)
             kind, why = known

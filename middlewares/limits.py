@@ -54,7 +54,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
         self._crawler = crawler
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._most = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def open_spider(self, spider: Spider) -> None:
@@ -68,7 +68,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         most = request.meta.get("download_maxsize", self._most) or NO_LIMIT
         has_body = bool(response.body) and request.method != "HEAD"
         try:
-            if has_body and self._runtime.reading.is_isolated:
+            if has_body and self._crawl.reading.is_isolated:
                 return self._counted(response, await self._read_elsewhere(request, response, most))
             if has_body and "Content-Encoding" in response.headers:
                 return self._counted(response, await _decoded(response, most))
@@ -77,9 +77,9 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         return response
 
     async def _read_elsewhere(self, request: Request, response: Response, most: int) -> Response:
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         try:
-            return await self._runtime.reading.arrived(response, max_size=most, page=fetch is not None)
+            return await self._crawl.reading.arrived(response, max_size=most, page=fetch is not None)
         except Quarantined as error:
             raise Unread(f"{response}: {error.reason}") from error
         except NoParser as error:
@@ -92,22 +92,22 @@ class DecodingMiddleware(HttpCompressionMiddleware):
 
     def _counted(self, response: Response, decoded: Response) -> Response:
         if "Content-Encoding" in response.headers:
-            self._runtime.stats.inc_value("httpcompression/response_bytes", len(decoded.body))
-            self._runtime.stats.inc_value("httpcompression/response_count")
+            self._crawl.stats.inc_value("httpcompression/response_bytes", len(decoded.body))
+            self._crawl.stats.inc_value("httpcompression/response_count")
         return decoded
 
     def _too_large(self, request: Request, response: Response, error: TooLarge) -> TooLargeDecoded:
         reason = f"{response}: {error}"
         logger.info("Given up: %s", reason)
-        self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
+        self._crawl.stats.inc_value(limits.DECODED_SIZE.stat)
         self._count_failed(request, response)
-        if (fetch := self._runtime.fetches.of(request)) is not None:
+        if (fetch := self._crawl.fetches.of(request)) is not None:
             fetch.failed(TooLargeDecoded.__name__)
         return TooLargeDecoded(reason)
 
     def _count_failed(self, request: Request, response: Response) -> None:
         """Count it as a failed download in Scrapy's stats, and no longer as an answer."""
-        stats, fetch = self._runtime.stats, self._runtime.fetches.of(request)
+        stats, fetch = self._crawl.stats, self._crawl.fetches.of(request)
         stats.inc_value("downloader/exception_count")
         stats.inc_value(f"downloader/exception_type_count/{global_object_name(TooLargeDecoded)}")
         if fetch is None or not (fetch.visit.is_requisite or fetch.is_miss):  # of those it was none
@@ -144,9 +144,9 @@ class RequestsMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._max_length = limits.URL_LENGTH.read(crawler.settings)
-        self._schemes = {*limits.SCHEMES.value, *self._runtime.schemes}
+        self._schemes = {*limits.SCHEMES.value, *self._crawl.schemes}
         self._of_pages: WeakSet[Request] = WeakSet()
         crawler.signals.connect(self._scheduled, signals.request_scheduled)
 
@@ -161,16 +161,16 @@ class RequestsMiddleware(BaseSpiderMiddleware):
             return request
         self._of_pages.add(request)
         if 0 < self._max_length < len(request.url):
-            self._runtime.stats.inc_value(limits.URL_LENGTH.stat)  # Scrapy's `UrlLengthMiddleware` drops it
+            self._crawl.stats.inc_value(limits.URL_LENGTH.stat)  # Scrapy's `UrlLengthMiddleware` drops it
         scheme = urlparse_cached(request).scheme
         if scheme in self._schemes or urlparse_cached(response).scheme not in CRAWLED:
             return request
-        self._runtime.stats.inc_value(limits.SCHEMES.stat)
+        self._crawl.stats.inc_value(limits.SCHEMES.stat)
         logger.info("Not followed from %s, for its scheme: %s", response.url, request.url[:100])
         return None
 
     def _name_seed(self, request: Request) -> None:
         try:
-            self._runtime.seed_hosts.add(parse(request.url, schemes=CRAWLED).host)
+            self._crawl.seed_hosts.add(parse(request.url, schemes=CRAWLED).host)
         except InvalidUrl:
             return  # it has no host

@@ -28,14 +28,14 @@ class LinksMiddleware(BaseSpiderMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         assert crawler.stats
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._stats = crawler.stats
 
     def process_spider_input(self, response: Response) -> None:
         """Store pages of spiders that yield none: see `Fetch.own_page`."""
-        fetch = self._runtime.fetches.of(response.request)
+        fetch = self._crawl.fetches.of(response.request)
         if fetch is not None:
-            fetch.given(partial(page_item, response, self._runtime))
+            fetch.given(partial(page_item, response, self._crawl))
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         if isinstance(item, PageItem):
@@ -43,19 +43,19 @@ class LinksMiddleware(BaseSpiderMiddleware):
         return item
 
     def _follow(self, page: PageItem) -> None:
-        fetch = self._runtime.fetches.get(page.key)
+        fetch = self._crawl.fetches.get(page.key)
         if fetch is None:  # made by hand: no visit, so nothing whose links these could be
             return
         fetch.parsed(page)
         if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
             self._expand(fetch, page)
         parts = [part for part in page.requisites if part.url not in fetch.brought]
-        require_parts(self._runtime, parts, page.key, depth=fetch.visit.depth)
+        require_parts(self._crawl, parts, page.key, depth=fetch.visit.depth)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
-        links = admitted(self._spider, page.links) if self._runtime.fetches.content.follows(fetch, page) else []
+        links = admitted(self._spider, page.links) if self._crawl.fetches.content.follows(fetch, page) else []
         score = getattr(self._spider, "score", None)
-        new = self._runtime.found.expand(fetch, links, nofollow=page.nofollow, score=score)
+        new = self._crawl.found.expand(fetch, links, nofollow=page.nofollow, score=score)
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)
@@ -74,7 +74,7 @@ def admitted(spider: Spider, links: list[Link]) -> list[Link]:
     return links if admits is None else [link for link in links if admits(link)]
 
 
-def require_parts(runtime: Crawl, parts: list[Link], key: bytes, *, depth: int) -> None:
+def require_parts(crawl: Crawl, parts: list[Link], key: bytes, *, depth: int) -> None:
     """Hand what the page with the key `key` is made of to the frontier."""
     if parts:
-        require(runtime, key, parts, depth=depth, allowance=runtime.reading.max_requisites)
+        require(crawl, key, parts, depth=depth, allowance=crawl.reading.max_requisites)

@@ -24,10 +24,10 @@ class OutagesMiddleware:
     put back as it was, until the host answers or is given up.
     """
 
-    def __init__(self, runtime: Crawl, settings: BaseSettings) -> None:
+    def __init__(self, crawl: Crawl, settings: BaseSettings) -> None:
         if not settings.getbool("RETRY_ENABLED"):
             raise NotConfigured  # with a reason, it would be a warning
-        self._runtime = runtime
+        self._crawl = crawl
         self._errors = tuple(load_object(name) for name in settings.getlist("RETRY_EXCEPTIONS"))
         self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")
 
@@ -42,14 +42,14 @@ class OutagesMiddleware:
         return self._again(request) if isinstance(exception, self._errors) else None
 
     def _again(self, request: Request) -> Request | None:
-        return put_back(self._runtime, request, self._priority_adjust)
+        return put_back(self._crawl, request, self._priority_adjust)
 
 
-def put_back(runtime: Crawl, request: Request, priority_adjust: int) -> Request | None:
+def put_back(crawl: Crawl, request: Request, priority_adjust: int) -> Request | None:
     """Request that puts a page back unchanged, if its host fails for all pages; else None."""
-    fetch = runtime.fetches.of(request)
-    if fetch is None or request.meta.get("dont_retry") or not runtime.frontier.manners.is_out(fetch.visit):
+    fetch = crawl.fetches.of(request)
+    if fetch is None or request.meta.get("dont_retry") or not crawl.frontier.manners.is_out(fetch.visit):
         return None
-    runtime.stats.inc_value("outages/put_back")
+    crawl.stats.inc_value("outages/put_back")
     logger.debug("Put back, for its host is down: %s", request)
     return request.replace(dont_filter=True, priority=request.priority + priority_adjust)

@@ -57,7 +57,7 @@ class RedirectsMiddleware(RedirectMiddleware):
         self._max_size = limits.REDIRECT_SIZE.read(settings)
 
     @cached_property
-    def _runtime(self) -> Crawl:
+    def _crawl(self) -> Crawl:
         return Crawl.of(self.crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
@@ -70,7 +70,7 @@ class RedirectsMiddleware(RedirectMiddleware):
             return response
         self._check_login(request, target)
         if request.meta.get("redirect_times", 0) >= self.max_redirect_times:
-            self._runtime.stats.inc_value(limits.REDIRECTS.stat)
+            self._crawl.stats.inc_value(limits.REDIRECTS.stat)
         else:
             self._count(request, headers, len(response.body))
         led = super().process_response(request, _to(target, response))
@@ -81,14 +81,14 @@ class RedirectsMiddleware(RedirectMiddleware):
 
     def _leads_nowhere(self, request: Request, response: Response) -> None:
         if len({value.strip() for value in response.headers.getlist("Location")}) > 1:
-            self._runtime.stats.inc_value(AMBIGUOUS)
+            self._crawl.stats.inc_value(AMBIGUOUS)
             logger.info("Not followed: %s redirects to two places at once", request.url)
         else:
-            self._runtime.stats.inc_value(limits.SCHEMES.stat)
+            self._crawl.stats.inc_value(limits.SCHEMES.stat)
 
     def _check_login(self, request: Request, target: Url) -> None:
         """Follow only one redirect to each login page."""
-        refusals = self._runtime.refusals
+        refusals = self._crawl.refusals
         if refusals.leads_to_login(request.url, target.href):
             refusals.met(request.url, Refusal(Kind.LOGIN_WALL))
             raise LoginWall(f"{request.url} redirects to a page that asks for a login")
@@ -99,7 +99,7 @@ class RedirectsMiddleware(RedirectMiddleware):
         if size < (request.meta.get("download_maxsize", self._max_size) or NO_LIMIT):
             request.meta[REDIRECTS_SIZE] = size
         else:
-            self._runtime.stats.inc_value(limits.REDIRECT_SIZE.stat)
+            self._crawl.stats.inc_value(limits.REDIRECT_SIZE.stat)
             request.meta["redirect_ttl"] = 0  # no more redirects: Scrapy drops it, where it would have followed it
 
     def _build_redirect_request(
@@ -115,7 +115,7 @@ class RedirectsMiddleware(RedirectMiddleware):
 
     def _look_for_circle(self, led: Request, request: Request, headers: Headers) -> None:
         """Mark `led` as one to be asked for once more if it has been, and may bring something else now."""
-        access, urls = self._runtime.access, led.meta["redirect_urls"]
+        access, urls = self._crawl.access, led.meta["redirect_urls"]
         host = host_of(request.url)
         is_kept, is_new = access.keeps(host), led.meta.pop(NEW_COOKIES, False)
         sets = is_new if is_kept else any(name.lower() == b"set-cookie" for name, _ in headers)
@@ -131,8 +131,8 @@ class RedirectsMiddleware(RedirectMiddleware):
                 self._keep_cookies(led.url, host_of(led.url), ())
 
     def _keep_cookies(self, url: str, host: str, headers: Headers) -> None:
-        self._runtime.access.keep_also(url, host, headers)
-        self._runtime.stats.inc_value(COOKIES_NEEDED)
+        self._crawl.access.keep_also(url, host, headers)
+        self._crawl.stats.inc_value(COOKIES_NEEDED)
         logger.warning("%s redirects in circles while it sets cookies: it is asked with them from now on", host)
 
 

@@ -44,9 +44,9 @@ class RefusalsMiddleware:
         if not declared.REFUSALS.read(settings):
             raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
-        self._runtime = Crawl.of(crawler)
-        self._runtime.refusals.are_looked_for = True
-        self._runtime.fetches.on_finish.append(self._runtime.refusals.finished)
+        self._crawl = Crawl.of(crawler)
+        self._crawl.refusals.are_looked_for = True
+        self._crawl.fetches.on_finish.append(self._crawl.refusals.finished)
         self._retries = settings.getbool("RETRY_ENABLED")
         self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")
         self._max_wait = limits.RETRY_AFTER.read(settings)
@@ -56,18 +56,18 @@ class RefusalsMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         exchange = fetch.exchange if fetch is not None else None
         headers = exchange.headers if exchange is not None else pairs(response.headers)
         found = refusal(response.status, headers, response.body)
         if found is not None and not self._may_log_in(request, found):
-            self._runtime.refusals.met(request.url, found)
+            self._crawl.refusals.met(request.url, found)
         elif found is None and (led_by := request.meta.get("redirect_urls")):
             self._look_for_login(led_by[-1], response)
         is_challenge = found is not None and found.kind is Kind.CHALLENGE
         wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
         if fetch is not None and not is_decided(response.status):
-            self._runtime.frontier.manners.answered(fetch.visit, failed=is_challenge, retry_after=wait)
+            self._crawl.frontier.manners.answered(fetch.visit, failed=is_challenge, retry_after=wait)
         if not is_challenge:
             return response
         logger.debug("No page, but a challenge (%s): %s", found.by if found is not None else "", response)
@@ -77,14 +77,14 @@ class RefusalsMiddleware:
 
     def _may_log_in(self, request: Request, found: Refusal) -> bool:
         """Whether the crawl has a login for it, so that the login part reports the outcome."""
-        return found.kind is Kind.LOGIN_WALL and self._runtime.access.login_of(host_of(request.url)) is not None
+        return found.kind is Kind.LOGIN_WALL and self._crawl.access.login_of(host_of(request.url)) is not None
 
     def _again(self, request: Request, fetch: Fetch) -> Request | None:
         """A retry request; None when retries are used up."""
         fetch.failed(Challenge.__name__)  # and nothing of what came is kept
         if not self._retries or request.meta.get("dont_retry"):
             return None
-        if (again := put_back(self._runtime, request, self._priority_adjust)) is not None:
+        if (again := put_back(self._crawl, request, self._priority_adjust)) is not None:
             return again
         assert self._crawler.spider is not None
         adjust = self._priority_adjust
@@ -97,5 +97,5 @@ class RefusalsMiddleware:
         page.
         """
         if response.status == 200 and returns_to(response.url, asked) and has_password(response.body):
-            self._runtime.refusals.login_at(response.url)
-            self._runtime.refusals.met(asked, Refusal(Kind.LOGIN_WALL))
+            self._crawl.refusals.login_at(response.url)
+            self._crawl.refusals.met(asked, Refusal(Kind.LOGIN_WALL))

@@ -91,7 +91,7 @@ class RobotsMiddleware:
     def __init__(
         self,
         crawler: Crawler,
-        runtime: Crawl,
+        crawl: Crawl,
         *,
         agent: str,
         max_size: int,
@@ -100,7 +100,7 @@ class RobotsMiddleware:
     ) -> None:
         assert crawler.stats
         self._crawler = crawler
-        self._runtime = runtime
+        self._crawl = crawl
         self._agent = agent
         self._max_size = max_size
         self._max_crawl_delay = max_crawl_delay
@@ -141,13 +141,13 @@ class RobotsMiddleware:
         root = url.origin
         was_known = self._known(root) is not None
         rules = await self._rules_of(root, url.host, request)
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         if rules.want is None and rules.refused is None and self._is_excepted(url):
             return None
         if rules.refused is not None:
             raise rules.refused
         if rules.want is not None and fetch is not None:
-            return fetch.give_back(self._runtime.pause.put_back(rules.want, request.url))
+            return fetch.give_back(self._crawl.pause.put_back(rules.want, request.url))
         if rules.parser is None:
             return self._later(request, fetch, rules)
         if not rules.parser.allowed(request.url, self._agent):
@@ -167,7 +167,7 @@ class RobotsMiddleware:
 
     def _has_pause(self, host: str, parser: RobotParser) -> bool:
         """Whether the host is to rest between its robots.txt and a page."""
-        return self._runtime.terms.of(host).politeness.delay > 0 or bool(parser.crawl_delay(self._agent))
+        return self._crawl.terms.of(host).politeness.delay > 0 or bool(parser.crawl_delay(self._agent))
 
     async def allows(self, url: str, page: Request) -> bool:
         """Whether `url` may be fetched for the `page` that needs it; not if nobody can tell. To stop waiting, cancel
@@ -192,7 +192,7 @@ class RobotsMiddleware:
 
     def _is_excepted(self, url: Url) -> bool:
         """Whether a sheet exempts `url`."""
-        leave = self._runtime.access.sheets.of(url.host).robots
+        leave = self._crawl.access.sheets.of(url.host).robots
         if leave is None or not leave.covers(target_of(url.href)):
             return False
         self._stats.inc_value(EXCEPTED)
@@ -209,8 +209,8 @@ class RobotsMiddleware:
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
         fetch.failed(rules.error)
-        self._runtime.outcomes.hindered(fetch.visit, of_robots(rules.why))
-        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
+        self._crawl.outcomes.hindered(fetch.visit, of_robots(rules.why))
+        self._crawl.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
         return request.replace(dont_filter=True)
 
     async def _rules_of(self, root: str, host: str, page: Request) -> _Rules:
@@ -231,19 +231,19 @@ class RobotsMiddleware:
     async def _ask(self, root: str, host: str, page: Request) -> _Rules:
         answer = self._asking[root] = asyncio.get_running_loop().create_future()
         rules: _Rules | None = None
-        self._runtime.robots.under_way += 1
+        self._crawl.robots.under_way += 1
         try:
             rules = await self._fetch(f"{root}/robots.txt", page)
             self._accept(root, host, rules)
             return rules
         finally:
-            self._runtime.robots.under_way -= 1
+            self._crawl.robots.under_way -= 1
             del self._asking[root]
             answer.set_result(rules)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Also take rules from a robots.txt that the crawl fetches as a URL, for its sitemaps."""
-        if request.meta.get("dont_obey_robotstxt") and self._runtime.fetches.of(request) is not None:
+        if request.meta.get("dont_obey_robotstxt") and self._crawl.fetches.of(request) is not None:
             root = request.url.removesuffix("/robots.txt")
             if root in self._rules and response.url == request.url and _is_answer(response.status):
                 body = response.body if response.status < 300 else _OPEN
@@ -257,7 +257,7 @@ class RobotsMiddleware:
         self._silences.ended(root)
         asked = rules.parser.crawl_delay(self._agent) or 0.0
         delay = self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY)
-        self._runtime.frontier.manners.slow_down(host, delay)
+        self._crawl.frontier.manners.slow_down(host, delay)
 
     def _keep(self, root: str, rules: _Rules) -> None:
         if root in self._rules:
@@ -282,7 +282,7 @@ class RobotsMiddleware:
         response, rules = await self._ask_for(request)
         if rules.want is not None:
             return rules  # the host said nothing, for it was not asked
-        for listener in self._runtime.robots.on_answer:
+        for listener in self._crawl.robots.on_answer:
             listener(url, response)
         return rules
 

@@ -32,8 +32,8 @@ class DatabasePipeline:
         if not (url := configuration.secret(settings, "SITECRAWL_DATABASE_URL")):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
         assert crawler.stats
-        runtime = Crawl.of(crawler)
-        path, manifest = runtime.directory.path, runtime.directory.manifest
+        crawl = Crawl.of(crawler)
+        path, manifest = crawl.directory.path, crawl.directory.manifest
         options = DatabaseOptions(
             url=url,
             # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
@@ -42,7 +42,7 @@ class DatabasePipeline:
         )
         stop_on_storage_error(crawler)
         store = cls.store_class(options)
-        runtime.checkpoints.add(store)
+        crawl.checkpoints.add(store)
         return cls(store, crawler.stats)
 
     async def process_item(self, item: Any) -> Any:

@@ -59,22 +59,22 @@ logger = logging.getLogger(__name__)
 class Scheduler(BaseScheduler):
     """Set `SCHEDULER = "sitecrawl.scheduler.Scheduler"`; any spider works with it."""
 
-    def __init__(self, crawler: Crawler, runtime: Crawl, dupefilter: BaseDupeFilter | None = None) -> None:
+    def __init__(self, crawler: Crawler, crawl: Crawl, dupefilter: BaseDupeFilter | None = None) -> None:
         assert crawler.stats
         self._crawler = crawler
         self._dupefilter = dupefilter
         """The project's own; the frontier's test is asked in any case."""
-        self._runtime = runtime
-        self._frontier = runtime.frontier
-        self._peers = runtime.peers
-        self._pause = runtime.pause
+        self._crawl = crawl
+        self._frontier = crawl.frontier
+        self._peers = crawl.peers
+        self._pause = crawl.pause
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
         self._max_url_length = limits.URL_LENGTH.read(crawler.settings)
         self._alarm: CallLaterResult | None = None
-        self._told = runtime.told
-        self._checkpoints = runtime.checkpoints
+        self._told = crawl.told
+        self._checkpoints = crawl.checkpoints
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
 
     @classmethod
@@ -85,21 +85,21 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         logger.info("Compiled core: %s", compiled.IN_USE)
-        self._runtime.changes.begin()
-        if self._runtime.directory.resumed:
-            self._runtime.wishes.retry_given_up()
-            logger.info("Resuming %s: %d URLs wait", self._runtime.directory.path, self._frontier.figures.waiting)
+        self._crawl.changes.begin()
+        if self._crawl.directory.resumed:
+            self._crawl.wishes.retry_given_up()
+            logger.info("Resuming %s: %d URLs wait", self._crawl.directory.path, self._frontier.figures.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
-            self._checkpoints.add(SpiderState(spider, self._runtime.database))
+            self._checkpoints.add(SpiderState(spider, self._crawl.database))
         self._checkpoints.add(FeedFiles(self._crawler))
-        database, stats = self._runtime.database, self._stats
-        if not self._runtime.ours.is_replaced:
+        database, stats = self._crawl.database, self._stats
+        if not self._crawl.ours.is_replaced:
             self._checkpoints.add(
                 Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
             )
-        found = self._runtime.fetches.content.figures
+        found = self._crawl.fetches.content.figures
         self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
-        if not self._runtime.captures:
+        if not self._crawl.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start()
         self._crawler.signals.connect(self._idle, signals.spider_idle)
@@ -107,7 +107,7 @@ class Scheduler(BaseScheduler):
         return self._dupefilter.open() if self._dupefilter is not None else None
 
     def _seen_figures(self) -> SeenFigures:
-        return self._runtime.ours.local.seen.figures()
+        return self._crawl.ours.local.seen.figures()
 
     def _idle(self) -> None:
         """Nothing may be fetched any more: if something is left unread, the finish reason says so."""
@@ -143,7 +143,7 @@ class Scheduler(BaseScheduler):
         return self._dupefilter.close(reason) if self._dupefilter is not None else None
 
     def _tell_outcomes(self) -> None:
-        self._runtime.outcomes.tell(self._stats, self._frontier.figures.fetched)
+        self._crawl.outcomes.tell(self._stats, self._frontier.figures.fetched)
 
     def _count_left(self) -> None:
         if self._peers.are_there:
@@ -163,7 +163,7 @@ class Scheduler(BaseScheduler):
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         if fetch is not None:
             fetch.arrived(response.status)
             self._frontier.downloaded(fetch.visit, request.meta.get("download_latency", 0.0))
@@ -178,14 +178,14 @@ class Scheduler(BaseScheduler):
             return False
 
     def _enqueue(self, request: Request) -> bool:
-        fetch = self._runtime.fetches.behind(request)
+        fetch = self._crawl.fetches.behind(request)
         if fetch is None and self._peers.are_there:
             request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         comes_back = request.meta.pop(COMES_BACK, False)
         if fetch is not None and self._is_again(request, fetch, comes_back=comes_back):
             self._put_back(request, fetch)
             return True
-        if fetch is not None and not self._runtime.captures and not fetch.status:
+        if fetch is not None and not self._crawl.captures and not fetch.status:
             fetch.arrived(302)  # some redirect: nobody has seen which
         if (fetch is not None and self._leads_astray(request, fetch)) or self._is_filtered(request):
             return False
@@ -213,7 +213,7 @@ class Scheduler(BaseScheduler):
     def _leads_astray(self, request: Request, fetch: Fetch) -> bool:
         """Whether a redirect leads to what no link may lead to."""
         if not self._admits(request, fetch):
-            self._runtime.outcomes.hindered(fetch.visit, *out_of_scope(request))
+            self._crawl.outcomes.hindered(fetch.visit, *out_of_scope(request))
             self._stats.inc_value("links/redirected_out_of_scope")
             return True
         if 0 < self._max_url_length < len(request.url):  # no spider has seen it
@@ -249,7 +249,7 @@ class Scheduler(BaseScheduler):
             request = request.replace(dont_filter=False)  # it was to pass the filter once; its redirects are not
         blob, flags = self._pack(request)
         volatile = bool(flags & Flag.VOLATILE)
-        self._runtime.fetches.end(fetch)
+        self._crawl.fetches.end(fetch)
         self._volatile.pop(fetch.visit.key, None)
         if volatile:
             self._volatile[fetch.visit.key] = request
@@ -259,7 +259,7 @@ class Scheduler(BaseScheduler):
 
     def _give_back(self, fetch: Fetch) -> None:
         """This machine could not ask: the request waits as it did before it was handed out."""
-        self._runtime.fetches.end(fetch)
+        self._crawl.fetches.end(fetch)
         if fetch.visit.volatile:
             self._volatile[fetch.visit.key] = fetch.request
         self._frontier.put_back(fetch.visit, rest=fetch.rest)
@@ -274,21 +274,21 @@ class Scheduler(BaseScheduler):
             return None, Flag.VOLATILE
 
     def _key(self, request: Request) -> bytes:
-        fingerprints = self._runtime.keys.fingerprints
+        fingerprints = self._crawl.keys.fingerprints
         if request.dont_filter:
             return fingerprints.opaque(os.urandom(16), self._region(request))
         if not self._own_fingerprints:
             made = self._crawler.request_fingerprinter.fingerprint(request)
             return fingerprints.opaque(made, self._region(request))
         try:
-            canonical = self._runtime.keys.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
+            canonical = self._crawl.keys.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
         except InvalidUrl:
             canonical = request.url
         return fingerprints.request(request.method, canonical, request.body)
 
     def _region(self, request: Request) -> bytes:
         """Of many workers, one has all of a site; in one process another fingerprinter may take two sites for one."""
-        return self._runtime.keys.fingerprints.region(host_of(request.url)) if self._peers.are_there else b""
+        return self._crawl.keys.fingerprints.region(host_of(request.url)) if self._peers.are_there else b""
 
     # Out of the frontier
 
@@ -316,7 +316,7 @@ class Scheduler(BaseScheduler):
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)
-        self._runtime.fetches.begin(visit, request)
+        self._crawl.fetches.begin(visit, request)
         self._count("dequeued", volatile=visit.volatile)
         return request
 
@@ -324,8 +324,8 @@ class Scheduler(BaseScheduler):
         if self._checkpoints.failure:
             return None
         visit = self._ask()
-        if visit is None and self._runtime.fetches:
-            self._runtime.fetches.finish_handled()
+        if visit is None and self._crawl.fetches:
+            self._crawl.fetches.finish_handled()
             visit = self._ask()
         if self._checkpoints.is_due:
             self._checkpoints.run()

@@ -36,21 +36,21 @@ def test_what_we_say_of_a_page_is_not_handed_on(tmp_path: Path, before: list[str
     async def found() -> dict[str, set[str]]:
         crawler = get_crawler(Any, addon)
         crawler.spider = crawler._create_spider()
-        scheduler, runtime = Scheduler.from_crawler(crawler), Crawl.of(crawler)
+        scheduler, crawl = Scheduler.from_crawler(crawler), Crawl.of(crawler)
         scheduler._spider = crawler.spider
         meta = {**SAID, "mine": 1} | ({"redirect_urls": before} if before else {})
         page = Link("http://a.example/", "a.example", key=bytes(16))
-        runtime.frontier.add([page], depth=1, asked=Asked(request=pack({"meta": meta})))
+        crawl.frontier.add([page], depth=1, asked=Asked(request=pack({"meta": meta})))
         request = handed_out(scheduler)
         led = {**request.meta, "redirect_urls": [*(before or ()), request.url]}
         scheduler.enqueue_request(Request("http://copied.example/", meta=request.meta))
         scheduler.enqueue_request(Request("http://from-nowhere.example/", meta={**SAID, "mine": 1}))
         scheduler.enqueue_request(request.replace(url="http://led.example/", meta=led))
         handed = [handed_out(scheduler) for _ in range(3)]
-        runtime.frontier.downloaded(runtime.fetches[page.key].visit, 0.0)
+        crawl.frontier.downloaded(crawl.fetches[page.key].visit, 0.0)
         scheduler.enqueue_request(request.replace(dont_filter=True))
         handed.append(handed_out(scheduler))
-        runtime.checkpoints.close_files()
+        crawl.checkpoints.close_files()
         return {one.url: {"mine", GUESS, SITEMAP} & one.meta.keys() for one in handed}
 
     every = {"mine", *SAID}

@@ -42,9 +42,9 @@ class Greeting:
         return greeting
 
     def spider_opened(self, spider: Spider) -> None:
-        runtime = Crawl.of(self._crawler)
-        fetched = runtime.frontier.figures.fetched if runtime.directory.resumed else None
-        for line in first_lines(subject_of(spider), runtime.directory.path, fetched):
+        crawl = Crawl.of(self._crawler)
+        fetched = crawl.frontier.figures.fetched if crawl.directory.resumed else None
+        for line in first_lines(subject_of(spider), crawl.directory.path, fetched):
             say(line)
 
 

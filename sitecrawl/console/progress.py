@@ -124,7 +124,7 @@ class Progress:
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
         self._left = TimeLeft()
-        self._runtime: Crawl | None = None
+        self._crawl: Crawl | None = None
         self._task: AsyncioLoopingCall | LoopingCall | None = None
         self._started = 0.0
         self._with_work = 0
@@ -152,13 +152,13 @@ class Progress:
 
     def spider_opened(self) -> None:
         self._started = time.monotonic()
-        self._runtime = Crawl.of(self._crawler) if self._ours else None
+        self._crawl = Crawl.of(self._crawler) if self._ours else None
         if self._summary:
             self._errors.connect(self._crawler)
-            if self._runtime is not None:
-                self._runtime.fetches.on_finish.append(self._facts.finished)
-                self._say_what_changed(self._runtime.told)
-                self._say_how_to_stop(self._runtime)
+            if self._crawl is not None:
+                self._crawl.fetches.on_finish.append(self._facts.finished)
+                self._say_what_changed(self._crawl.told)
+                self._say_how_to_stop(self._crawl)
         self._line.start()
         if self._interval:
             self.status()  # the first line that is shown has the speed since here
@@ -171,10 +171,10 @@ class Progress:
         if told is not None and told.since and not is_job() and not log_shows_info():
             say(f"Since the last run: {visible('; '.join(told.since))}")
 
-    def _say_how_to_stop(self, runtime: Crawl) -> None:
+    def _say_how_to_stop(self, crawl: Crawl) -> None:
         """The last line before those that change."""
         if self._parent is None and not is_job():
-            say(how_to_stop(how_to_resume(runtime.job, runtime.directory.path)))
+            say(how_to_stop(how_to_resume(crawl.job, crawl.directory.path)))
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
@@ -197,7 +197,7 @@ class Progress:
         """How things stand now."""
         now = time.monotonic()
         traffic = Traffic.read(self._stats.get_stats())
-        frontier = self._runtime.frontier if self._runtime is not None else None
+        frontier = self._crawl.frontier if self._crawl is not None else None
         figures = frontier.figures if frontier is not None else None
         pages = figures.fetched if figures is not None else traffic.responses
         active = self._active_hosts()
@@ -214,45 +214,45 @@ class Progress:
             left=self._time_left(now, pages, waiting or 0),
             resting=max(0, self._with_work - len(active)),
             active=active,
-            paused=str(self._runtime.pause) if self._runtime is not None else "",
+            paused=str(self._crawl.pause) if self._crawl is not None else "",
             rests=self._rests,
             last=self._last,
         )
 
     def _time_left(self, now: float, pages: int, waiting: int) -> str:
         self._left.update(now, pages, waiting)
-        most = self._runtime.ours.max_pages if self._runtime is not None else 0
+        most = self._crawl.ours.max_pages if self._crawl is not None else 0
         return self._left.words(now, pages, waiting, most)
 
     def _active_hosts(self) -> list[str]:
-        if self._runtime is None:
+        if self._crawl is None:
             return []
-        visits = (fetch.visit for fetch in self._runtime.fetches.values())
+        visits = (fetch.visit for fetch in self._crawl.fetches.values())
         return sorted({visit.host.name for visit in visits if visit.host is not None})
 
     def _look(self, now: float) -> None:
         """Once a second, and less often where there are so many hosts that it would show."""
-        if self._runtime is None or now < self._look_again:
+        if self._crawl is None or now < self._look_again:
             return
-        hosts = list(self._runtime.frontier.hosts.live())
+        hosts = list(self._crawl.frontier.hosts.live())
         self._with_work = sum(1 for host in hosts if host.queued)
         self._rests = in_words(long_rests(hosts, now), time.time())
-        last = last_fetches(self._runtime.ours.whole) if self._runtime.ours.whole is not None else None
+        last = last_fetches(self._crawl.ours.whole) if self._crawl.ours.whole is not None else None
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
 
     def _share(self, reason: str) -> Share:
         """What is to be said of this run, of one of many workers."""
-        settings, runtime = self._crawler.settings, self._runtime
-        outcomes = runtime.outcomes.whole if runtime is not None else Outcomes()
+        settings, crawl = self._crawler.settings, self._crawl
+        outcomes = crawl.outcomes.whole if crawl is not None else Outcomes()
         return Share.of(
             self.summary(reason),
             self._stats.get_stats(),
             reason=reason,
             pages=outcomes.pages,
             others=outcomes.others,
-            max_pages=runtime.ours.max_pages if runtime is not None else 0,
-            max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
+            max_pages=crawl.ours.max_pages if crawl is not None else 0,
+            max_depth=crawl.terms.crawl.max_depth if crawl is not None else 0,
             exit_codes=declared.EXIT_CODES.read(settings),
         )
 
@@ -269,14 +269,14 @@ class Progress:
                 yield name.removeprefix("summary/"), str(text)
 
     def _full_hosts(self) -> list[str]:
-        has_ours = self._runtime is not None and not self._runtime.ours.is_replaced
-        return full_hosts(self._runtime.ours.local) if self._runtime is not None and has_ours else []
+        has_ours = self._crawl is not None and not self._crawl.ours.is_replaced
+        return full_hosts(self._crawl.ours.local) if self._crawl is not None and has_ours else []
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         traffic = Traffic.read(self._stats.get_stats())
         told = Summary(
-            ending=ending(reason) if self._runtime is None else ending_of(self._runtime, reason),
+            ending=ending(reason) if self._crawl is None else ending_of(self._crawl, reason),
             reason=reason,
             seconds=time.monotonic() - self._started,
             traffic=traffic,
@@ -284,40 +284,40 @@ class Progress:
             facts=[*self._full_hosts(), *self._facts.facts()],
             report=[*self._round(), *self._of_plugins(), *getattr(self._crawler.spider, "report", tuple)()],
         )
-        if self._runtime is None:
+        if self._crawl is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
             return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
-        seen = None if self._runtime.ours.is_replaced else self._runtime.ours.local.seen
+        seen = None if self._crawl.ours.is_replaced else self._crawl.ours.local.seen
         told = replace(
             told,
-            refusals=self._runtime.refusals.run.rows(),
-            causes=self._runtime.outcomes.causes,
-            certificates=self._runtime.outcomes.whole.distrusted(),
-            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.figures.fetched),
+            refusals=self._crawl.refusals.run.rows(),
+            causes=self._crawl.outcomes.causes,
+            certificates=self._crawl.outcomes.whole.distrusted(),
+            has_pages_fetched=not self._crawl.outcomes.are_none(self._crawl.frontier.figures.fetched),
             seen=seen.figures() if self._seen and seen is not None else None,
             missed=seen.measured_error() if seen is not None and seen.exact is None else None,
         )
-        told = _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
-        has_done_nothing = reason == FINISHED and not traffic.responses and self._runtime.directory.resumed
+        told = _with_crawl(told, self._crawl, finished=reason in BY_ITSELF)
+        has_done_nothing = reason == FINISHED and not traffic.responses and self._crawl.directory.resumed
         if has_done_nothing and getattr(self._crawler.spider, "can_begin_again", False):
-            return replace(told, again=how_to_resume(self._runtime.job, self._runtime.directory.path, ("again", "1")))
+            return replace(told, again=how_to_resume(self._crawl.job, self._crawl.directory.path, ("again", "1")))
         return told
 
 
-def _with_crawl(told: Summary, runtime: Crawl, *, finished: bool) -> Summary:
+def _with_crawl(told: Summary, crawl: Crawl, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    counts = runtime.frontier.figures
-    again = how_to_resume(runtime.job, runtime.directory.path) if counts.queued or not finished else None
-    rests = long_rests(runtime.frontier.hosts.live(), time.monotonic())
+    counts = crawl.frontier.figures
+    again = how_to_resume(crawl.job, crawl.directory.path) if counts.queued or not finished else None
+    rests = long_rests(crawl.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
         rests=in_words(rests, time.time()),
         resting=len(rests),
         totals=counts,
-        resumed=runtime.directory.resumed,
-        directory=runtime.directory.path,
-        remote=str(runtime.stats.get_value("remote/place", "")),
-        has_pages=(runtime.directory.path / INDEX_FILE).is_file(),
+        resumed=crawl.directory.resumed,
+        directory=crawl.directory.path,
+        remote=str(crawl.stats.get_value("remote/place", "")),
+        has_pages=(crawl.directory.path / INDEX_FILE).is_file(),
         has_commands=commands_are_here(),
         resume=again,
     )

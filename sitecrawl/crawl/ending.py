@@ -68,9 +68,9 @@ def finish_reason(figures: Figures) -> str:
     return HOSTS_SILENT if figures.silent else FINISHED
 
 
-def ending_of(runtime: Crawl, reason: str) -> str:
-    """`ending` for the crawl of `runtime` and Scrapy's finish `reason`."""
-    return ending(reason, runtime.frontier.figures, runtime.terms.crawl.max_depth)
+def ending_of(crawl: Crawl, reason: str) -> str:
+    """`ending` for `crawl` and Scrapy's finish `reason`."""
+    return ending(reason, crawl.frontier.figures, crawl.terms.crawl.max_depth)
 
 
 def ending(reason: str, left: Figures = NOTHING_LEFT, max_depth: int = 0) -> str:

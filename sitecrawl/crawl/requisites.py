@@ -21,19 +21,19 @@ from sitecrawl.page.items import Link
 from sitecrawl.page.requisites import HOLDERS
 
 
-def require(runtime: Crawl, page: bytes, found: Sequence[Link], *, depth: int, allowance: int) -> None:
+def require(crawl: Crawl, page: bytes, found: Sequence[Link], *, depth: int, allowance: int) -> None:
     """Queue `found`, the requisites of the page, style sheet or frame with the key `page`; at most `allowance`,
     nested ones included.
     """
     wanted = found[:allowance]
     holders = [link for link in wanted if link.kind in HOLDERS]
     left = (allowance - len(wanted)) // len(holders) if holders else 0
-    new = runtime.found.require(page, [link for link in wanted if link.kind not in HOLDERS], depth=depth)
-    new += runtime.found.require(page, holders, depth=depth, request=_request(left) if left else None)
-    runtime.stats.inc_value("requisites/found", len(found))
-    runtime.stats.inc_value("requisites/new", new)
+    new = crawl.found.require(page, [link for link in wanted if link.kind not in HOLDERS], depth=depth)
+    new += crawl.found.require(page, holders, depth=depth, request=_request(left) if left else None)
+    crawl.stats.inc_value("requisites/found", len(found))
+    crawl.stats.inc_value("requisites/new", new)
     if len(wanted) < len(found) or (holders and not left):
-        runtime.stats.inc_value(REQUISITES.stat)
+        crawl.stats.inc_value(REQUISITES.stat)
 
 
 def _request(allowance: int) -> bytes:
@@ -41,9 +41,9 @@ def _request(allowance: int) -> bytes:
     return pack({"meta": {ALLOWANCE: allowance}, "priority": FIRST})
 
 
-def read_requisite(runtime: Crawl, fetch: Fetch, response: Response) -> None:
+def read_requisite(crawl: Crawl, fetch: Fetch, response: Response) -> None:
     """Queue the requisites of a fetched requisite. Its links are not followed."""
     allowance = response.meta.get(ALLOWANCE, 0)
     if allowance and 200 <= response.status < 300:
-        found = page_item(response, runtime).requisites
-        require(runtime, fetch.visit.key, found, depth=fetch.visit.depth, allowance=allowance)
+        found = page_item(response, crawl).requisites
+        require(crawl, fetch.visit.key, found, depth=fetch.visit.depth, allowance=allowance)

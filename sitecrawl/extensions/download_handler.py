@@ -152,8 +152,8 @@ class DownloadHandler(BaseDownloadHandler):
         """Host in the frontier whose seat the request has, if it may be put off before an answer: a request safe
         to repeat, with nothing that waits for it as for the last URL of a level.
         """
-        runtime = Crawl.of(self.crawler)
-        fetch = runtime.fetches.behind(request) if request.method in _SAFE else None
+        crawl = Crawl.of(self.crawler)
+        fetch = crawl.fetches.behind(request) if request.method in _SAFE else None
         return None if fetch is None or self._keeps_levels else fetch.visit.host
 
     def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:

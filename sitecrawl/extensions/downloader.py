@@ -44,7 +44,7 @@ with a delay of an hour would wait before its first request."""
 class Downloader(ScrapyDownloader):
     """`DOWNLOADER`. CONCURRENT_REQUESTS is limited by the connections this process may have."""
 
-    _runtime: Crawl | None = None
+    _crawl: Crawl | None = None
     """None without our frontier."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,15 +60,15 @@ class Downloader(ScrapyDownloader):
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
         """Timer that runs while a request waits in a slot."""
         if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
-            self._runtime = Crawl.of(crawler)
+            self._crawl = Crawl.of(crawler)
             self._said = configuration.politeness(crawler.settings)
-            self._runtime.changes.on_changed.append(self._look_again)
+            self._crawl.changes.on_changed.append(self._look_again)
 
     def needs_backout(self) -> bool:
         """Whether no request may begin. A robots.txt uses the seat of the page that waits for it; else hosts
         that hang would take seats that the frontier keeps for others.
         """
-        robots = self._runtime.robots.under_way if self._runtime is not None else 0
+        robots = self._crawl.robots.under_way if self._crawl is not None else 0
         if not robots or not has(Use.UNDER_WAY):
             return super().needs_backout()
         return 0 < self.total_concurrency <= len(self.active) - robots
@@ -111,13 +111,13 @@ class Downloader(ScrapyDownloader):
         if slot is None:
             slot = super()._get_slot(request)[1]
             slot.lastseen = _NEVER
-        if self._runtime is not None and key not in self.per_slot_settings:
-            self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
+        if self._crawl is not None and key not in self.per_slot_settings:
+            self._adjust(key, slot, self._host_of(request.url), self._crawl.terms)
         return key, slot
 
     def _host_of(self, url: str) -> str:
         """Host of `url`; none if all hosts have the same terms."""
-        return host_of(url) if self._runtime is not None and self._runtime.terms.sheets else ""
+        return host_of(url) if self._crawl is not None and self._crawl.terms.sheets else ""
 
     def _adjust(self, key: str, slot: Slot, host: str, terms: LiveTerms) -> None:
         """Set a slot's values by its host's terms. Other slots may have delays of Scrapy's AutoThrottle."""
@@ -161,7 +161,7 @@ class Downloader(ScrapyDownloader):
 
     def _look_again(self) -> None:
         """Restart the pauses under way, which have the former delay."""
-        assert self._runtime is not None
+        assert self._crawl is not None
         for key, slot in list(self.slots.items()):
             if key in self.per_slot_settings:
                 continue
@@ -169,5 +169,5 @@ class Downloader(ScrapyDownloader):
                 slot.close()
             waiting = slot.queue[0][0] if slot.queue else None
             host = self._host_of(waiting.url) if waiting is not None else self._adjusted.get(key, key)
-            self._adjust(key, slot, host, self._runtime.terms)
+            self._adjust(key, slot, host, self._crawl.terms)
             self._process_queue(slot)

@@ -85,10 +85,10 @@ def _version(name: str) -> ssl.TLSVersion:
 
 
 def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: http.Fault) -> None:
-    runtime = Crawl.of(crawler)
+    crawl = Crawl.of(crawler)
     name = endpoint.host if endpoint.port == _HTTPS else endpoint.authority
-    if runtime.outcomes.distrusted(name, fault):
-        runtime.stats.inc_value(f"{DISTRUSTED}{fault}")
+    if crawl.outcomes.distrusted(name, fault):
+        crawl.stats.inc_value(f"{DISTRUSTED}{fault}")
         logger.warning("The certificate of %s is %s: what comes of it is taken all the same", printable(name), fault)
 
 

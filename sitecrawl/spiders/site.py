@@ -143,11 +143,11 @@ class SiteSpider(Spider):
         if self.arguments.dry:
             await self._look()
             return
-        self.runtime.checkpoints.add(Given(self.given))
+        self.crawl.checkpoints.add(Given(self.given))
         began = self._begin_again()
-        self.runtime.seeding.seed(self.arguments.seeds, priority=self.seed_priority)
+        self.crawl.seeding.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.arguments.llms_txt:
-            self.llms_txt = _of_plugin("llms_txt", self.settings)(self.runtime)
+            self.llms_txt = _of_plugin("llms_txt", self.settings)(self.crawl)
             self.llms_txt.ask(self.arguments.seeds)
         if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
@@ -167,7 +167,7 @@ class SiteSpider(Spider):
             recrawling.begin()
             return 0.0
         older = self.arguments.again
-        if older is None and self.runtime.database.get("meta", ROUNDS) is None:
+        if older is None and self.crawl.database.get("meta", ROUNDS) is None:
             return 0.0
         kind = _of_plugin("again", self.settings)
         if kind is None:
@@ -198,7 +198,7 @@ class SiteSpider(Spider):
         return self.sitemaps is not None and key in self.sitemaps.store
 
     @property
-    def runtime(self) -> Crawl:
+    def crawl(self) -> Crawl:
         return Crawl.of(self.crawler)
 
     def pattern_stopped(self, pattern: str, url: str) -> None:
@@ -235,13 +235,13 @@ class SiteSpider(Spider):
         except InvalidUrl:
             return None
         if of_seed:
-            self.runtime.seeding.widen(target, named=False)
+            self.crawl.seeding.widen(target, named=False)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        fetch = self.runtime.fetches.of(response.request)
+        fetch = self.crawl.fetches.of(response.request)
         if fetch is not None and fetch.visit.is_requisite:
-            read_requisite(self.runtime, fetch, response)
+            read_requisite(self.crawl, fetch, response)
             return ()
         if self.sitemaps is None:
             return self._parse_page(response)
@@ -251,7 +251,7 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
-        if self.llms_txt is not None and not self.llms_txt.read(self.runtime.fetches.of(response.request), page):
+        if self.llms_txt is not None and not self.llms_txt.read(self.crawl.fetches.of(response.request), page):
             return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:
@@ -263,7 +263,7 @@ class SiteSpider(Spider):
 
     def page(self, response: Response) -> PageItem:
         """The page that `response` brought, with the facts that are read off it."""
-        return page_item(response, self.runtime)
+        return page_item(response, self.crawl)
 
 
 def _of_plugin(argument: str, settings: BaseSettings) -> Any:

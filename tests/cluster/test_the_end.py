@@ -41,23 +41,23 @@ def test_a_page_that_is_lost_at_the_last_moment(redis: Server, tmp_path: Path) -
         crawler.spider = crawler._create_spider()
         crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
         scheduler = Scheduler.from_crawler(crawler)
-        runtime = Crawl.of(crawler)
-        assert runtime.ours.team is not None
-        assert runtime.pages.store is not None
-        runtime.ours.team.start()
-        runtime.seeding.seed([parse(URL)])
+        crawl = Crawl.of(crawler)
+        assert crawl.ours.team is not None
+        assert crawl.pages.store is not None
+        crawl.ours.team.start()
+        crawl.seeding.seed([parse(URL)])
 
         def look() -> Visit | None:
-            runtime.checkpoints.run()
-            return runtime.frontier.next()
+            crawl.checkpoints.run()
+            return crawl.frontier.next()
 
         visit = await until_async(look, "the visit")
         with redis.client() as client:
             client.set(Keys("any", 1).base(0) + "lease", f"7:{'1' * 16}")
         came = exchange(URL, body=b"<title>a page</title>")
-        runtime.pages.store.put(came, page(came))
-        runtime.frontier.downloaded(visit, 0.0)
-        runtime.frontier.done(visit, UrlState.FETCHED, status=200, row=runtime.pages.store.last_id)
+        crawl.pages.store.put(came, page(came))
+        crawl.frontier.downloaded(visit, 0.0)
+        crawl.frontier.done(visit, UrlState.FETCHED, status=200, row=crawl.pages.store.last_id)
         await scheduler._part("finished")
 
     asyncio.run(story())

@@ -29,8 +29,8 @@ class Any(Spider):
 class Noting(Participant):
     """Notes what it is asked; fails if it is told to."""
 
-    def __init__(self, runtime: Crawl) -> None:
-        self.runtime = runtime
+    def __init__(self, crawl: Crawl) -> None:
+        self.crawl = crawl
         self.events: list[str] = []
         self.fails = False
 
@@ -41,12 +41,12 @@ class Noting(Participant):
         batch.put("meta", b"noted", b"1")
 
     def committed(self) -> None:
-        stored = self.runtime.database.get("meta", b"noted")
+        stored = self.crawl.database.get("meta", b"noted")
         self.events.append("committed" if stored else "too early")
 
 
 @pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Crawl]:
+def crawl(tmp_path: Path) -> Iterator[Crawl]:
     crawler = get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path)})
     crawler.spider = crawler._create_spider()
     crawler.spider.arguments = SimpleNamespace(scope=Scope())  # type: ignore[attr-defined]
@@ -65,61 +65,61 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reasons
 
 
-def test_all_prepare_before_the_batch_is_written(runtime: Crawl) -> None:
+def test_all_prepare_before_the_batch_is_written(crawl: Crawl) -> None:
     """And hear of it when it is on disk."""
-    one, other = Noting(runtime), Noting(runtime)
-    runtime.checkpoints.add(one)
-    runtime.checkpoints.add(other)
-    runtime.checkpoints.run()
+    one, other = Noting(crawl), Noting(crawl)
+    crawl.checkpoints.add(one)
+    crawl.checkpoints.add(other)
+    crawl.checkpoints.run()
     assert one.events == other.events == ["prepare", "committed"]
 
 
 def test_after_an_error_there_is_no_other_checkpoint(
-    runtime: Crawl, stops: list[str], caplog: pytest.LogCaptureFixture
+    crawl: Crawl, stops: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nobody is told that it was written, it is said once, and the crawl ends; also closing tries no other."""
-    one, other = Noting(runtime), Noting(runtime)
-    runtime.checkpoints.add(one)
-    runtime.checkpoints.add(other)
+    one, other = Noting(crawl), Noting(crawl)
+    crawl.checkpoints.add(one)
+    crawl.checkpoints.add(other)
     other.fails = True
     with caplog.at_level(logging.ERROR):
         for _ in range(2):
-            runtime.checkpoints.run()
-        runtime.checkpoints.fail(StorageError("another"))
-        runtime.checkpoints.close()
+            crawl.checkpoints.run()
+        crawl.checkpoints.fail(StorageError("another"))
+        crawl.checkpoints.close()
     assert one.events == other.events == ["prepare"]
     assert [record.message for record in caplog.records] == ["The disk is full"]
     assert stops == ["storage_error"]
-    assert runtime.stats.get_value("scheduler/storage_errors") == 1
+    assert crawl.stats.get_value("scheduler/storage_errors") == 1
 
 
-def test_many_pages_make_one_due(runtime: Crawl) -> None:
+def test_many_pages_make_one_due(crawl: Crawl) -> None:
     """Once, until as many have been finished again."""
-    runtime.fetches.finished = module.PAGES_PER_CHECKPOINT - 1
-    due = [runtime.checkpoints.is_due]
-    runtime.fetches.finished += 1
-    due.append(runtime.checkpoints.is_due)
-    runtime.checkpoints.run()
-    due.append(runtime.checkpoints.is_due)
+    crawl.fetches.finished = module.PAGES_PER_CHECKPOINT - 1
+    due = [crawl.checkpoints.is_due]
+    crawl.fetches.finished += 1
+    due.append(crawl.checkpoints.is_due)
+    crawl.checkpoints.run()
+    due.append(crawl.checkpoints.is_due)
     assert due == [False, True, False]
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_seed_on_the_way(runtime: Crawl, *, named: bool) -> None:
+def test_a_seed_on_the_way(crawl: Crawl, *, named: bool) -> None:
     """It widens the scope, whoever names it; only a person's may be on a private network."""
-    runtime.seeding.widen(parse("http://new.example/"), named=named)
-    assert runtime.scope is not None
-    assert runtime.scope.admits(Link("http://new.example/page", "new.example"))
-    assert ("new.example" in runtime.seed_hosts) is named
+    crawl.seeding.widen(parse("http://new.example/"), named=named)
+    assert crawl.scope is not None
+    assert crawl.scope.admits(Link("http://new.example/page", "new.example"))
+    assert ("new.example" in crawl.seed_hosts) is named
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_seed_that_another_worker_tells_of(runtime: Crawl, monkeypatch: pytest.MonkeyPatch, *, named: bool) -> None:
+def test_a_seed_that_another_worker_tells_of(crawl: Crawl, monkeypatch: pytest.MonkeyPatch, *, named: bool) -> None:
     """Is to this one what it is to the other."""
     told: list[str] = []
-    monkeypatch.setattr(runtime.peers, "tell", told.append)
-    runtime.seeding.widen(parse("http://10.0.0.1/x"), named=named)
-    runtime.seed_hosts._new.clear()
-    runtime.news.widened(*told)
-    assert ("10.0.0.1" in runtime.seed_hosts) is named
+    monkeypatch.setattr(crawl.peers, "tell", told.append)
+    crawl.seeding.widen(parse("http://10.0.0.1/x"), named=named)
+    crawl.seed_hosts._new.clear()
+    crawl.news.widened(*told)
+    assert ("10.0.0.1" in crawl.seed_hosts) is named
     assert told[1:] == told[:1]  # `SharedScope` tells nothing twice

@@ -36,26 +36,26 @@ class Links:
         crawler = get_crawler(spider, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory)})
         crawler.spider = spider()
         self.stats = crawler.stats
-        self.runtime = Crawl.of(crawler)
+        self.crawl = Crawl.of(crawler)
         self.middleware = LinksMiddleware.from_crawler(crawler)
-        self.runtime.seeding.seed([parse("http://a.example/")])
-        visit = self.runtime.frontier.next()
+        self.crawl.seeding.seed([parse("http://a.example/")])
+        visit = self.crawl.frontier.next()
         assert visit is not None
-        self.fetch: Fetch = self.runtime.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
+        self.fetch: Fetch = self.crawl.fetches.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
 
     def page(self, *urls: str, key: bytes | None = None) -> PageItem:
         links = [Link(url.href, url.host) for url in map(parse, urls)]
         return PageItem(self.fetch.visit.url, 200, 0.0, links=links, key=self.fetch.visit.key if key is None else key)
 
     def waiting(self) -> int:
-        return self.runtime.frontier.figures.waiting
+        return self.crawl.frontier.figures.waiting
 
 
 @pytest.fixture
 def links(tmp_path: Path) -> Iterator[Links]:
     made = Links(tmp_path, Choosy)
     yield made
-    made.runtime.checkpoints.close_files()
+    made.crawl.checkpoints.close_files()
 
 
 def test_a_spider_chooses(links: Links) -> None:
@@ -83,7 +83,7 @@ def test_a_spider_chooses_all_at_once(tmp_path: Path) -> None:
     list(made.middleware.process_spider_output(Response(page.url), [page]))
     assert asked == [3]
     assert made.waiting() == 2
-    made.runtime.checkpoints.close_files()
+    made.crawl.checkpoints.close_files()
 
 
 def test_asynchronous_output(links: Links) -> None:
@@ -117,4 +117,4 @@ def test_without_admits_every_link_is_followed(tmp_path: Path) -> None:
     page = made.page("http://a.example/1", "http://b.example/")
     list(made.middleware.process_spider_output(Response(page.url), [page]))
     assert made.waiting() == 2
-    made.runtime.checkpoints.close_files()
+    made.crawl.checkpoints.close_files()

@@ -161,10 +161,10 @@ class Command(Versioned, ScrapyCrawl):
             self.exitcode = WITHOUT_PAGE * declared.EXIT_CODES.read(crawler.settings)
         elif crawler.stats.get_value("finish_reason") == HELD_BACK:
             self.exitcode = LEAVES_HELD_BACK * declared.EXIT_CODES.read(crawler.settings)
-        runtime = Crawl.made(crawler)
-        if runtime is not None and to_parent() is None:  # many workers' are written when all have ended
+        made = Crawl.made(crawler)
+        if made is not None and to_parent() is None:  # many workers' are written when all have ended
             is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
-            self._write_outputs(crawler.settings, runtime.directory.path, is_stopped=is_stopped)
+            self._write_outputs(crawler.settings, made.directory.path, is_stopped=is_stopped)
 
     def _write_outputs(self, settings: Settings, directory: Path, *, is_stopped: bool) -> None:
         """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""

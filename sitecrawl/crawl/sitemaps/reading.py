@@ -56,7 +56,7 @@ class Reading:
         refetched: dict[bytes, bytes],
     ) -> None:
         self._registry = registry
-        self._runtime = registry.runtime
+        self._crawl = registry.crawl
         self._answer = answer
         self._record = answer.record
         self._limits = limits
@@ -88,7 +88,7 @@ class Reading:
             report,
             label=label,
             limits=self._limits,
-            page_reader=self._runtime.reading.read_page,
+            page_reader=self._crawl.reading.read_page,
         )
         for entries in steps:
             self._sort(entries)
@@ -124,7 +124,7 @@ class Reading:
         record.entries, record.alien = self._entries, self._alien
         record.newest = self._newest
         record.claimed = schedule.claim(self._recent, self._frequencies)
-        stats = self._runtime.stats
+        stats = self._crawl.stats
         stats.inc_value("sitemaps/entries", self._entries)
         stats.inc_value("sitemaps/spam", self._alien)
         stats.inc_value("sitemaps/new_links", record.unfinished)
@@ -195,21 +195,21 @@ class Reading:
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
                 schedule.told(child, entry.lastmod, record, self._answer.now, registry.options)
                 registry.store.put(key, child)
-        if new and Capability.RECORDS in self._runtime.frontier.can:
+        if new and Capability.RECORDS in self._crawl.frontier.can:
             priority = min(0, registry.priority(record))
             links = [Link(child.url, child.host, priority=priority) for _, child in new]
-            self._runtime.found.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
+            self._crawl.found.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:
-            known = self._runtime.frontier.urls.get(key)
+            known = self._crawl.frontier.urls.get(key)
             if known is None or known.state != UrlState.QUEUED:  # too deep, or fetched before as a page
                 registry.queue(key, child)
         return len(new)
 
     def _queue_pages(self, pages: Sequence[tuple[float, Link]], rest: int) -> None:
         record, links = self._record, [link for _, link in pages]
-        record.unfinished += self._runtime.found.expand(self._answer.fetch, links, rest=rest)
+        record.unfinished += self._crawl.found.expand(self._answer.fetch, links, rest=rest)
         for link in links[: _REMEMBERED - len(self._listed)]:
-            self._listed[link.key[-_DIGEST:]] = not self._runtime.peers.has(link.host)
+            self._listed[link.key[-_DIGEST:]] = not self._crawl.peers.has(link.host)
         self._registry.store.put(self._answer.key, record)
         if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
             now = self._answer.now
@@ -219,7 +219,7 @@ class Reading:
         """How many links to sites of other workers the last visit did not bring: these alone know what is new, and a
         sitemap that lists nothing but such sites would pass for one without news.
         """
-        if Capability.RECORDS in self._runtime.frontier.can:
+        if Capability.RECORDS in self._crawl.frontier.can:
             return 0
         before = {bytes(digest) for digest in batches(self._record.listed, _DIGEST)}
         self._record.listed = b"".join(self._listed)
@@ -227,13 +227,13 @@ class Reading:
 
     def _refetch(self, dated: dict[bytes, float]) -> None:
         """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""
-        frontier = self._runtime.frontier
+        frontier = self._crawl.frontier
         for key, known in frontier.urls.get_many(list(dated)).items():
             is_old = known is not None and known.state == UrlState.FETCHED and known.fetched < dated[key]
             if is_old and self._refetches and len(self._refetched) < _MAX_REFETCHED and frontier.again(key):
                 self._refetches -= 1
                 self._refetched[key] = self._answer.key
-                self._runtime.stats.inc_value("sitemaps/refetched")
+                self._crawl.stats.inc_value("sitemaps/refetched")
 
 
 def _slices(items: Sequence[_T]) -> Iterator[Sequence[_T]]:

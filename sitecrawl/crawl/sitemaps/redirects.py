@@ -56,7 +56,7 @@ class Redirects:
         if target is None or record.hops >= MAX_HOPS:
             return False
         new_key = self._registry.key(target)
-        known = self._registry.runtime.frontier.urls.get(new_key)
+        known = self._registry.crawl.frontier.urls.get(new_key)
         found = self._store.get(new_key)
         if found is None and known is None and (record.kind != Kind.SITEMAP or record.how == How.USUAL):
             return False  # out of scope

@@ -39,19 +39,19 @@ _DEPTH: Final = 1
 class Registry:
     """See the module. `admits` says which links belong to the crawl."""
 
-    def __init__(self, runtime: Crawl, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
-        self.runtime = runtime
+    def __init__(self, crawl: Crawl, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
+        self.crawl = crawl
         self.options = options
         self.admits = admits
-        self.store = SitemapStore(runtime.database, options)
+        self.store = SitemapStore(crawl.database, options)
         self._nested = _nested(self.store)
         """By host, the sitemaps that indexes within indexes have named."""
         self.count_left()
-        runtime.checkpoints.add(self.store)
-        runtime.news.on_moved.append(self.store.reload)
+        crawl.checkpoints.add(self.store)
+        crawl.news.on_moved.append(self.store.reload)
 
     def key(self, url: Url) -> bytes:
-        return self.runtime.keys.fingerprints.url(self.runtime.keys.canonicalizer.canonical(url))
+        return self.crawl.keys.fingerprints.url(self.crawl.keys.canonicalizer.canonical(url))
 
     def add(
         self, url: Url, kind: Kind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()
@@ -75,20 +75,20 @@ class Registry:
                 self.store.put(key, known)
             return None
         if self.store.count(url.host) >= MAX_PER_HOST:
-            self.runtime.stats.inc_value("sitemaps/too_many")
+            self.crawl.stats.inc_value("sitemaps/too_many")
             return None
         record = SitemapRecord(url.href, url.host, kind, how, parent, sorted(set(vouchers)), time.time())
         self.store.put(key, record)
-        if not self.runtime.peers.has(url.host):
+        if not self.crawl.peers.has(url.host):
             self.store.first_visits.passed_on(key)
-        self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
+        self.crawl.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
 
     def may_name(self, source: SitemapRecord, host: str) -> bool:
         """Whether one more sitemap, on `host`, may be remembered that `source` names; its `left` grows if not yet."""
         is_nested = source.how == How.INDEX
         if is_nested and (self._nesting(source) >= MAX_NESTING or self._nested[host] >= MAX_NESTED):
-            self.runtime.stats.inc_value("sitemaps/nested")
+            self.crawl.stats.inc_value("sitemaps/nested")
             return False
         if not self.store.first_visits.room(_payer(source, host), time.time(), source):
             source.left += 1
@@ -117,8 +117,8 @@ class Registry:
     def count_left(self) -> None:
         """Say how many sitemaps were left out, if any were."""
         left = self.store.first_visits.left
-        if left or self.runtime.stats.get_value(LEFT_OUT):
-            self.runtime.stats.set_value(LEFT_OUT, left)
+        if left or self.crawl.stats.get_value(LEFT_OUT):
+            self.crawl.stats.set_value(LEFT_OUT, left)
 
     def _nesting(self, record: SitemapRecord) -> int:
         """How many indexes are above a sitemap's entries, its own included, up to `MAX_NESTING`."""
@@ -149,10 +149,10 @@ class Registry:
             meta["dont_obey_robotstxt"] = True
         if record.is_guess:
             meta[GUESS] = True
-        if Capability.RECORDS not in self.runtime.frontier.can:  # another worker may get the answer
+        if Capability.RECORDS not in self.crawl.frontier.can:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
-        frontier, priority = self.runtime.frontier, self.priority(record)
+        frontier, priority = self.crawl.frontier, self.priority(record)
         if frontier.again(key, priority=priority, request=request):
             return True
         link = Link(record.url, record.host, priority=priority, key=key)

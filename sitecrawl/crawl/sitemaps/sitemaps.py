@@ -46,8 +46,8 @@ class Sitemaps:
 
     def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool = False) -> None:
         self._crawler = crawler
-        self._runtime = runtime = Crawl.of(crawler)
-        self._registry = Registry(runtime, configuration.sitemaps(crawler.settings), admits)
+        self._crawl = crawl = Crawl.of(crawler)
+        self._registry = Registry(crawl, configuration.sitemaps(crawler.settings), admits)
         self.store = self._registry.store
         self._discovery = Discovery(self._registry)
         self._redirects = Redirects(self._registry, self._discovery)
@@ -57,10 +57,10 @@ class Sitemaps:
         """Pages under way because a sitemap says that they have changed → that sitemap."""
         self._answered: set[bytes] = set()
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
-        self._added = Added(runtime.directory.path)
-        runtime.checkpoints.add(self._added)
-        runtime.fetches.on_finish.append(self._finished)
-        runtime.news.on_given_up.append(self._given_up)
+        self._added = Added(crawl.directory.path)
+        crawl.checkpoints.add(self._added)
+        crawl.fetches.on_finish.append(self._finished)
+        crawl.news.on_given_up.append(self._given_up)
         self._ticks = create_looping_call(self.tick)
         crawler.signals.connect(self._stop, signals.spider_closed)
         if watch:
@@ -85,7 +85,7 @@ class Sitemaps:
     def add(self, urls: Iterable[Url]) -> None:
         """Visit the sitemaps, feeds or hub pages that a person names; what is known already, too."""
         for url in urls:
-            self._runtime.seed_hosts.add(url.host)
+            self._crawl.seed_hosts.add(url.host)
             key = self._registry.key(url)
             record = self._registry.remember(url, Kind.SITEMAP, How.HAND) or self.store.get(key)
             if record is not None and record.kind == Kind.SITEMAP:
@@ -102,7 +102,7 @@ class Sitemaps:
             wake(self._crawler)
 
     def _stay(self) -> None:
-        if not self._runtime.frontier.figures.is_full and self.store.is_watching():
+        if not self._crawl.frontier.figures.is_full and self.store.is_watching():
             raise DontCloseSpider
 
     def _stop(self) -> None:
@@ -133,7 +133,7 @@ class Sitemaps:
         record = self._record_of(fetch, response) if fetch is not None else None
         if fetch is None or record is None:
             return False
-        answer = SitemapResponse.of(record, fetch, response, self._runtime.reading)
+        answer = SitemapResponse.of(record, fetch, response, self._crawl.reading)
         self._answered.add(answer.key)
         record.status, record.final = response.status, response.url
         try:
@@ -147,7 +147,7 @@ class Sitemaps:
         return not answer.is_page
 
     def _fetch_of(self, response: Response) -> Fetch | None:
-        return self._runtime.fetches.of(response.request) if response.request is not None else None
+        return self._crawl.fetches.of(response.request) if response.request is not None else None
 
     def _record_of(self, fetch: Fetch, response: Response) -> SitemapRecord | None:
         """That of the sitemap that was asked for: a new one where another worker, or a redirect, has led to it."""
@@ -180,7 +180,7 @@ class Sitemaps:
         unchanged = record.successes > 0 and (status == NOT_MODIFIED or (status == 200 and digest == record.digest))
         new: int | None = None
         if unchanged:
-            self._runtime.stats.inc_value("sitemaps/unchanged")
+            self._crawl.stats.inc_value("sitemaps/unchanged")
             new = 0
         elif status == 200:
             new = await Reading(self._registry, answer, self._limits, self._cooperator, self._refetched).run()
@@ -249,7 +249,7 @@ class Sitemaps:
     def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
         """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""
         if record.kind == Kind.SITEMAP:
-            self._runtime.stats.inc_value("sitemaps/failed")
+            self._crawl.stats.inc_value("sitemaps/failed")
         schedule.failed(record, now, seconds=seconds)
         self._discovery.end_visit(key, record, now)
         if record.origin and record.successes:

@@ -62,16 +62,16 @@ class Rereading(Participant):
             batch.put("meta", LINKS_READ, self._row.to_bytes(_ROW_BYTES))
 
     def _begin(self) -> None:
-        self._runtime = Crawl.of(self._crawler)
+        self._crawl = Crawl.of(self._crawler)
         try:
-            data = self._runtime.database.get("meta", LINKS_READ)
+            data = self._crawl.database.get("meta", LINKS_READ)
         except StorageError as error:
-            self._runtime.checkpoints.fail(error)
+            self._crawl.checkpoints.fail(error)
             return
         if data is None:
             return
         self._row = int.from_bytes(data)
-        self._runtime.checkpoints.add(self)
+        self._crawl.checkpoints.add(self)
         deferred_from_coro(self._run())
 
     def _stay(self) -> None:
@@ -79,13 +79,13 @@ class Rereading(Participant):
             raise DontCloseSpider
 
     async def _run(self) -> None:
-        if await ended(self._read_all(), self._runtime.checkpoints):
+        if await ended(self._read_all(), self._crawl.checkpoints):
             self._row = None
             wake(self._crawler)
 
     async def _read_all(self) -> None:
         """Raises `StorageError`, `Stopping`."""
-        with closing(PageReader(self._runtime.directory.path)) as reader:
+        with closing(PageReader(self._crawl.directory.path)) as reader:
             await self._read_from(reader)
 
     async def _read_from(self, reader: PageReader) -> None:
@@ -100,7 +100,7 @@ class Rereading(Participant):
                 logger.warning("The links of %s cannot be read again: %s", capture.url, error)
             self._row = capture.id
             await self._pause()
-        self._runtime.stats.inc_value("links/reread_new", new)
+        self._crawl.stats.inc_value("links/reread_new", new)
         logger.info("Links read again: %s new URLs; %s responses could not be read", new, unread)
 
     def _links(self, reader: PageReader, capture: Capture) -> tuple[list[Link], list[Link]]:
@@ -110,7 +110,7 @@ class Rereading(Participant):
             return [Link(target.href, target.host)], []
         if capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
             stored = reader.read(reader.rendered(capture) or capture)
-            page = self._runtime.reading.read_page(capture.url, stored.body, stored.headers)
+            page = self._crawl.reading.read_page(capture.url, stored.body, stored.headers)
             for link in page.links:
                 link.nofollow |= page.nofollow
             return page.links, page.requisites
@@ -120,12 +120,12 @@ class Rereading(Participant):
 def follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capture) -> int:
     """Follow links of a stored page again, or of a redirect, which adds no depth."""
     assert crawler.spider
-    runtime = Crawl.of(crawler)
+    crawl = Crawl.of(crawler)
     links = admitted(crawler.spider, links)
     if (score := getattr(crawler.spider, "score", None)) is not None:
         for link in links:
             link.score = score(link)
     depth = (capture.depth or 0) + (capture.redirect_to is None)
-    new = runtime.found.rediscover(capture.url, links, depth=max(1, depth))
-    require_parts(runtime, parts, runtime.keys.key_of(capture.url), depth=capture.depth or 0)
+    new = crawl.found.rediscover(capture.url, links, depth=max(1, depth))
+    require_parts(crawl, parts, crawl.keys.key_of(capture.url), depth=capture.depth or 0)
     return new

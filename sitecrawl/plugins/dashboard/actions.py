@@ -49,9 +49,9 @@ class Actions(Participant):
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
     """
 
-    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
         self._crawler = crawler
-        self._runtime = runtime
+        self._crawl = crawl
         self._new_seeds: list[str] = []
         self._actions: dict[str, Callable[[Fields], str]] = {
             "pause": self._pause,
@@ -63,7 +63,7 @@ class Actions(Participant):
             "set": self._set,
         }
         for href in self._stored_seeds():
-            runtime.seeding.widen(parse(href, schemes=CRAWLED), named=True)
+            crawl.seeding.widen(parse(href, schemes=CRAWLED), named=True)
 
     @property
     def paused(self) -> bool:
@@ -87,7 +87,7 @@ class Actions(Participant):
             raise OptionError("The crawl is being stopped")
         done = action(fields)
         logger.info("By hand: %s", done)
-        self._runtime.stats.inc_value(f"dashboard/{name}")
+        self._crawl.stats.inc_value(f"dashboard/{name}")
         return done
 
     def _pause(self, _: Fields) -> str:
@@ -114,11 +114,11 @@ class Actions(Participant):
         if not words:
             raise OptionError("Name a URL or a domain")
         urls = seeds_of(words, schemes=CRAWLED)
-        check_ftp(urls, ftp="ftp" in self._runtime.schemes)
+        check_ftp(urls, ftp="ftp" in self._crawl.schemes)
         for url in urls:
-            self._runtime.seeding.widen(url, named=True)
+            self._crawl.seeding.widen(url, named=True)
         self._new_seeds += [url.href for url in urls]
-        new = self._runtime.seeding.seed(urls)
+        new = self._crawl.seeding.seed(urls)
         wake(self._crawler)
         return self._added(urls, new)
 
@@ -127,7 +127,7 @@ class Actions(Participant):
         return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
 
     def _stored_seeds(self) -> list[str]:
-        stored = self._runtime.database.get("meta", OPERATOR_SEEDS)
+        stored = self._crawl.database.get("meta", OPERATOR_SEEDS)
         if stored is None:
             return []
         try:
@@ -160,14 +160,14 @@ class Actions(Participant):
         host, option = host_named(_text(fields, "host")), _text(fields, "option")
         value = None if fields.get("value") is None else _text(fields, "value")
         if "was" in fields:
-            self._runtime.changes.expect(option, host, fields["was"])
-        change = self._runtime.changes.change(option, host, value)
-        self._runtime.checkpoints.run()  # a person has been told that it holds
+            self._crawl.changes.expect(option, host, fields["was"])
+        change = self._crawl.changes.change(option, host, value)
+        self._crawl.checkpoints.run()  # a person has been told that it holds
         return f"{change}{_MEANING.get(option, '')}"
 
     def _do(self, act: Act) -> str:
-        assert self._runtime.ours.whole is not None
-        done = act.do(self._runtime.ours.whole.by_hand)
+        assert self._crawl.ours.whole is not None
+        done = act.do(self._crawl.ours.whole.by_hand)
         wake(self._crawler)
         return done
 
@@ -201,12 +201,12 @@ class ClusterActions(Actions):
             self._stop({})
 
     def _do(self, act: Act) -> str:
-        assert self._runtime.ours.team is not None
-        self._runtime.ours.team.act(act)
+        assert self._crawl.ours.team is not None
+        self._crawl.ours.team.act(act)
         return f"{_COMING[act.name]}: {act.unit}. Whoever has the host hears of it within seconds"
 
     def _added(self, urls: Sequence[Url], new: int) -> str:
-        here = [url for url in urls if self._runtime.peers.has(url.host)]
+        here = [url for url in urls if self._crawl.peers.has(url.host)]
         elsewhere = len(urls) - len(here)
         told = [super()._added(here, new - elsewhere)] if here else []
         if elsewhere:

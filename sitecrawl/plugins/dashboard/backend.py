@@ -37,9 +37,9 @@ class Answer(NamedTuple):
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(self, monitor: Monitor, runtime: Crawl, actions: Actions) -> None:
+    def __init__(self, monitor: Monitor, crawl: Crawl, actions: Actions) -> None:
         self._monitor = monitor
-        self._runtime = runtime
+        self._crawl = crawl
         self._actions = actions
         self._is_over = asyncio.Event()
         """All last figures are there, those of other workers, too."""
@@ -83,7 +83,7 @@ class Backend:
         """What holds for a host, or for the crawl."""
         try:
             host = host_named(host)
-            return _json({"host": host, "values": self._runtime.changes.values(host)})
+            return _json({"host": host, "values": self._crawl.changes.values(host)})
         except SitecrawlError as error:
             return _error(str(error), 400)
 

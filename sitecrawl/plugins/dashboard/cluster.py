@@ -39,7 +39,7 @@ class ClusterMonitor(Monitor):
 
     def __init__(
         self,
-        runtime: Crawl,
+        crawl: Crawl,
         frontier: SharedFrontier,
         board: Board,
         actions: ClusterActions,
@@ -60,14 +60,14 @@ class ClusterMonitor(Monitor):
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
-        super().__init__(runtime, actions, spider=spider)
+        super().__init__(crawl, actions, spider=spider)
 
     @property
     def figures(self) -> Figures:
         """This worker's; the counts of URLs are the whole crawl's, as Redis told this worker."""
-        return replace(self._own, **self._crawl())
+        return replace(self._own, **self._whole())
 
-    def _crawl(self) -> dict[str, Any]:
+    def _whole(self) -> dict[str, Any]:
         counts = self._frontier.figures
         return {
             "fetched": counts.fetched,
@@ -90,7 +90,7 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
-        self._history.add(self._own.at, self._crawl())
+        self._history.add(self._own.at, self._whole())
         rest = 0.5 if self.is_watched() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
         if time.monotonic() >= self._beaten + rest:
             self._begin()
@@ -106,7 +106,7 @@ class ClusterMonitor(Monitor):
         reads = self.is_watched()
         news = await self._board.tell(json.dumps(self._worker()), read=reads, wish=wish)
         if news is None:
-            self._runtime.stats.inc_value("dashboard/beats_lost")
+            self._crawl.stats.inc_value("dashboard/beats_lost")
             self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
@@ -125,7 +125,7 @@ class ClusterMonitor(Monitor):
 
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
-        names = {"name": process_name(), "place": self._runtime.directory.path.name, "spider": self.spider}
+        names = {"name": process_name(), "place": self._crawl.directory.path.name, "spider": self.spider}
         last = None if self.ending else last_fetches(self._frontier.frontier)
         held, said = len(self._frontier.holdings.held), "" if last is None else str(last)
         return worker_of(names, self.state, self._own, held, last=said, rows=self.tables.now())
@@ -151,7 +151,7 @@ class ClusterMonitor(Monitor):
         workers = self.workers()
         workers[0] |= self._about()
         rows = joined([one.pop("rows") for one in workers])
-        return {"workers": workers, "crawl": self._crawl(), "history": charted(self._history), "note": NOTE, **rows}
+        return {"workers": workers, "crawl": self._whole(), "history": charted(self._history), "note": NOTE, **rows}
 
     async def refresh(self) -> None:
         if time.monotonic() > self._read_at + BEAT_SECONDS:
@@ -176,12 +176,12 @@ class ClusterMonitor(Monitor):
         return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
 
 
-def begin(runtime: Crawl, actions: ClusterActions, spider: str) -> ClusterMonitor:
+def begin(crawl: Crawl, actions: ClusterActions, spider: str) -> ClusterMonitor:
     """Watch the crawl with the others."""
-    assert runtime.ours.team is not None
-    assert runtime.joined is not None
-    board = board_of(runtime.joined, runtime.peers.session)
-    return ClusterMonitor(runtime, runtime.ours.team, board, actions, spider=spider)
+    assert crawl.ours.team is not None
+    assert crawl.joined is not None
+    board = board_of(crawl.joined, crawl.peers.session)
+    return ClusterMonitor(crawl, crawl.ours.team, board, actions, spider=spider)
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

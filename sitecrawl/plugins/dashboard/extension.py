@@ -88,15 +88,15 @@ class Dashboard:
         return dashboard
 
     def spider_opened(self, spider: Spider) -> None:
-        self._runtime = runtime = Crawl.of(self._crawler)
+        self._crawl = crawl = Crawl.of(self._crawler)
         try:
-            self._actions = (Actions if runtime.ours.team is None else ClusterActions)(self._crawler, runtime)
+            self._actions = (Actions if crawl.ours.team is None else ClusterActions)(self._crawler, crawl)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
-        runtime.checkpoints.add(self._actions)
-        if runtime.ours.team is None:
-            self._monitor: Monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
+        crawl.checkpoints.add(self._actions)
+        if crawl.ours.team is None:
+            self._monitor: Monitor = LocalMonitor(crawl, self._actions, spider=spider.name)
         else:
             self._monitor = self._begin_shared(spider)
         if self._port is not None:
@@ -108,7 +108,7 @@ class Dashboard:
         from sitecrawl.plugins.dashboard.cluster import begin  # noqa: PLC0415 - Redis, for those who share
 
         assert isinstance(self._actions, ClusterActions)
-        return begin(self._runtime, self._actions, spider.name)
+        return begin(self._crawl, self._actions, spider.name)
 
     def _serve(self, port: int) -> None:
         if not is_reactor_installed():
@@ -129,7 +129,7 @@ class Dashboard:
         from sitecrawl.plugins.dashboard.backend import Backend  # noqa: PLC0415 - as it says
         from sitecrawl.plugins.dashboard.web import site_of  # noqa: PLC0415
 
-        self._backend = Backend(self._monitor, self._runtime, self._actions)
+        self._backend = Backend(self._monitor, self._crawl, self._actions)
         return site_of(self._backend, guard)
 
     def _tick(self) -> None:
@@ -153,7 +153,7 @@ class Dashboard:
             self._ticks.stop()
         if self._ticks is None:
             return
-        self._monitor.ending = ending_of(self._runtime, reason)
+        self._monitor.ending = ending_of(self._crawl, reason)
         await self._monitor.close()
         if self._server is not None:
             if self._backend is not None:

@@ -130,8 +130,8 @@ COUNTERS: Final = tuple(one.name for one in fields(Figures) if one.default_facto
 class Sampler:
     """Takes samples of one crawler."""
 
-    def __init__(self, runtime: Crawl, meter: Meter) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl, meter: Meter) -> None:
+        self._crawl = crawl
         self._meter = meter
         self._pages, self._bytes = Rate(), Rate()
         self._started = time.monotonic()
@@ -148,10 +148,10 @@ class Sampler:
 
     def take(self) -> Figures:
         now = time.monotonic()
-        stats = self._runtime.stats.get_stats()
+        stats = self._crawl.stats.get_stats()
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
-        whole, team = self._runtime.ours.whole, self._runtime.ours.team
+        whole, team = self._crawl.ours.whole, self._crawl.ours.team
         counts = _of_frontier(whole) if whole is not None else self._of_worker(team) if team is not None else {}
         return Figures(
             at=time.time(),
@@ -165,7 +165,7 @@ class Sampler:
             good=self._meter.good,
             p50=p50,
             p95=p95,
-            active=len({host.key for one in self._runtime.fetches.values() if (host := one.visit.host) is not None}),
+            active=len({host.key for one in self._crawl.fetches.values() if (host := one.visit.host) is not None}),
             checkpoint_age=now - self.checkpoint_at,
             checkpoints=self.checkpoints,
             memory=resident(),
@@ -174,12 +174,12 @@ class Sampler:
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
             refusals=dict(traffic.refusals),
-            certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
-            without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
-            content=self._runtime.fetches.content.figures().counts(),
+            certificates={cause.why: cause.hosts for cause in self._crawl.outcomes.whole.distrusted()},
+            without_page={cause.why: cause.hosts for cause in self._crawl.outcomes.causes},
+            content=self._crawl.fetches.content.figures().counts(),
             sitemaps={name.replace("/", "_"): number for name, number in sorted(_under(stats, "sitemaps/"))},
             rendering={name: number for name, number in _under(stats, "rendering/") if "/" not in name},
-            browser=next((load()._asdict() for load in self._runtime.browsers), {}),
+            browser=next((load()._asdict() for load in self._crawl.browsers), {}),
             remote={name: number for name, number in _under(stats, "remote/") if name != "place"},
             **counts,
         )
@@ -194,7 +194,7 @@ class Sampler:
         if now >= self._measured + _SIZE_SECONDS:
             self._measured = now
             with contextlib.suppress(OSError):  # whoever needs the files will say what is wrong with them
-                self._size = self._runtime.database.size_on_disk()
+                self._size = self._crawl.database.size_on_disk()
         return self._size
 
     def _cores(self, now: float) -> float:

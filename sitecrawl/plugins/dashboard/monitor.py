@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 class Monitor(Participant, ABC):
     """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
 
-    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl, actions: Actions, *, spider: str) -> None:
+        self._crawl = crawl
         self._actions = actions
         self.spider = spider
         self.meter = Meter()
@@ -54,12 +54,12 @@ class Monitor(Participant, ABC):
         """When somebody asked last, in monotonic seconds."""
         self.ending = ""
         """How the crawl ended, in words; empty while it runs."""
-        self._sampler = Sampler(runtime, self.meter)
-        self.tables = Tables(runtime, self.meter)
+        self._sampler = Sampler(crawl, self.meter)
+        self.tables = Tables(crawl, self.meter)
         self._own = self._sampler.take()
         """This worker's last sample."""
-        runtime.fetches.on_finish.append(self.meter.finished)
-        runtime.checkpoints.add(self)
+        crawl.fetches.on_finish.append(self.meter.finished)
+        crawl.checkpoints.add(self)
 
     @property
     def own(self) -> Figures:
@@ -102,7 +102,7 @@ class Monitor(Participant, ABC):
 
     def _lacking(self) -> dict[str, Any] | None:
         """Why this worker pauses by itself, and since when, in Unix seconds; None while it does not."""
-        pause = self._runtime.pause
+        pause = self._crawl.pause
         if pause.want is None or self.ending:
             return None
         return {"why": pause.why, "since": time.time() - pause.lasts}
@@ -110,7 +110,7 @@ class Monitor(Participant, ABC):
     @property
     def wants(self) -> dict[str, float]:
         """For how many seconds this worker has paused by itself, by what it lacks."""
-        pause = self._runtime.pause
+        pause = self._crawl.pause
         return {want.value: pause.lasts if want is pause.want else 0.0 for want in Want}
 
     @abstractmethod
@@ -120,22 +120,22 @@ class Monitor(Participant, ABC):
     def _about(self) -> dict[str, Any]:
         return {
             "spider": self.spider,
-            "directory": str(self._runtime.directory.path),
-            "resumed": self._runtime.directory.resumed,
+            "directory": str(self._crawl.directory.path),
+            "resumed": self._crawl.directory.resumed,
             "ending": self.ending,
-            "order": declared.ORDER.read(self._runtime.crawler.settings),
+            "order": declared.ORDER.read(self._crawl.crawler.settings),
         }
 
 
 class LocalMonitor(Monitor):
     """Of a crawl by one process, whose history is stored now and then."""
 
-    def __init__(self, runtime: Crawl, actions: Actions, *, spider: str) -> None:
-        self._history = _history(runtime)
+    def __init__(self, crawl: Crawl, actions: Actions, *, spider: str) -> None:
+        self._history = _history(crawl)
         self._before = self._history.last()
         """Totals of the runs before this one."""
         self._stored = 0.0
-        super().__init__(runtime, actions, spider=spider)
+        super().__init__(crawl, actions, spider=spider)
 
     def tick(self) -> None:
         self.look()
@@ -150,7 +150,7 @@ class LocalMonitor(Monitor):
             logger.exception("The crawl's history cannot be kept")
 
     def _store(self, batch: Batch) -> None:
-        closing = is_closing(self._runtime.crawler)
+        closing = is_closing(self._crawl.crawler)
         if closing:
             self.tick()
         if closing or time.monotonic() >= self._stored + _STORE_SECONDS:
@@ -161,7 +161,7 @@ class LocalMonitor(Monitor):
         """The last checkpoint had all that is to be kept."""
 
     def overview(self) -> dict[str, Any]:
-        whole = self._runtime.ours.whole
+        whole = self._crawl.ours.whole
         last = None if whole is None or self.ending else last_fetches(whole)
         worker = {
             **self._about(),
@@ -182,9 +182,9 @@ def charted(history: History) -> dict[str, list[float | None]]:
     return {name: [values[at] for at in chosen] for name, values in series.items()}
 
 
-def _history(runtime: Crawl) -> History:
+def _history(crawl: Crawl) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
-    stored = runtime.database.get("meta", HISTORY)
+    stored = crawl.database.get("meta", HISTORY)
     if stored is not None:
         try:
             return History.unpack(stored, COLUMNS)

@@ -40,11 +40,11 @@ NO_ROWS: Final[Mapping[str, list[Row]]] = {"hosts": [], "held": [], "errors": []
 class Tables:
     """The rows of what this process has."""
 
-    def __init__(self, runtime: Crawl, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._crawl = crawl
         self._meter = meter
-        self._politeness = configuration.politeness(runtime.crawler.settings)
-        self._held = HeldSets(runtime.database, looked_at=_HELD_LOOKED_AT)
+        self._politeness = configuration.politeness(crawl.crawler.settings)
+        self._held = HeldSets(crawl.database, looked_at=_HELD_LOOKED_AT)
         self._clock = clock
         self._found: Rows = dict(NO_ROWS)
         self._until = 0.0
@@ -64,7 +64,7 @@ class Tables:
         self._until = 0.0
 
     def _hosts(self) -> list[Row]:
-        live = (host for host in self._runtime.ours.local.hosts.live() if host.queued or host.active)
+        live = (host for host in self._crawl.ours.local.hosts.live() if host.queued or host.active)
         return [self._host_row(host) for host in heapq.nlargest(SHOWN, live, key=lambda host: host.queued)]
 
     def _host_row(self, host: Host) -> Row:
@@ -80,8 +80,8 @@ class Tables:
             "failures": host.failures,
             "ip": host.ip,
             "demoted": host.trap.demoted,
-            "reason": explain(host, self._runtime.ours.local.judge.fetches),
-            "said_no": summed_up(self._runtime.refusals.run.of(host.name)),
+            "reason": explain(host, self._crawl.ours.local.judge.fetches),
+            "said_no": summed_up(self._crawl.refusals.run.of(host.name)),
         }
 
     def _state(self, host: Host, wait: float) -> str:
@@ -97,7 +97,7 @@ class Tables:
 
     def _held_back(self) -> list[Row]:
         """Sections, and whole hosts, with samples as of the last checkpoint."""
-        judge = self._runtime.ours.local.judge
+        judge = self._crawl.ours.local.judge
         most = heapq.nlargest(SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
         held = [self._held.read(host, section, judge.fetches) for host, section in most]
         return [{**one._asdict(), "fetched_urls": [sample._asdict() for sample in one.fetched_urls]} for one in held]
@@ -106,7 +106,7 @@ class Tables:
         """Kinds of error with their last examples, the most frequent first."""
         ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:SHOWN]
         keys = {example.referrer for _, error in ordered for example in error.examples}
-        records = self._runtime.ours.local.urls.get_many(list(keys))
+        records = self._crawl.ours.local.urls.get_many(list(keys))
         return [
             {
                 "kind": kind,

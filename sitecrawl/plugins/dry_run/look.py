@@ -106,7 +106,7 @@ class DryRun:
         self._max_pages = max_pages
         self._gathers = gathers
         """Whether the crawl fetches what sitemaps list."""
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._agent = configuration.robots_agent(crawler.settings)
         self._parsers: dict[str, RobotParser] = {}
         """By scheme and host."""
@@ -123,10 +123,10 @@ class DryRun:
     async def run(self) -> list[str]:
         """Look; return lines for the user. `look` has the URLs."""
         self._crawler.signals.connect(self._robots_parsed, robots_parsed)
-        self._runtime.robots.on_answer.append(self._robots_fetched)
+        self._crawl.robots.on_answer.append(self._robots_fetched)
         waiting: deque[tuple[str, int]] = deque()
         for seed in self._seeds:
-            self._runtime.seeding.widen(seed, named=True)
+            self._crawl.seeding.widen(seed, named=True)
             self._find(Link(seed.href, seed.host), waiting, 0)
         while waiting and len(self.look.fetched) + len(self.look.failed) < PAGES:
             await self._visit(*waiting.popleft(), waiting)
@@ -205,7 +205,7 @@ class DryRun:
 
     def _pause(self, url: str, seconds: float) -> float:
         """Seconds for which the host rests after a download of `seconds`, as in the frontier."""
-        politeness = self._runtime.terms.of(parse(url).host).politeness
+        politeness = self._crawl.terms.of(parse(url).host).politeness
         parser = self._parsers.get(_root(url))
         asked = (parser.crawl_delay(self._agent) or 0.0) if parser is not None else 0.0
         return max(politeness.delay, asked, min(politeness.delay_factor * seconds, politeness.max_delay))
@@ -267,7 +267,7 @@ class DryRun:
             url = next(url for url, of in self.look.found.items() if of == host)
             own = [took for name, took, _ in self.look.fetched if name == host] or [seconds]
             each = sum(own) / len(own)
-            per_host = max(1, self._runtime.terms.of(host).politeness.per_host)
+            per_host = max(1, self._crawl.terms.of(host).politeness.per_host)
             a_page = each / per_host + self._pause(url, each)
             takes = pages * found / hosts.total() * a_page
             if takes >= longest:

@@ -74,7 +74,7 @@ class ExtractSpider(SiteSpider):
         if page.size > self._max_size:
             self._count(EXTRACT_SIZE.stat)
             return page
-        text = PageText(page.url, self.runtime.reading.text(page), page.content_type, MatchTime(self._regex_time))
+        text = PageText(page.url, self.crawl.reading.text(page), page.content_type, MatchTime(self._regex_time))
         extraction = self._extractions[response] = Extraction(self.rules, text, self._time)
         links = {link.url: link for link in page.links} if self.rules.follows_all else {}
         for url in extraction.links():

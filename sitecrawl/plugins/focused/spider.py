@@ -115,7 +115,7 @@ class FocusedSpider(SiteSpider):
             for link in page.links:
                 link.priority = response.request.priority if response.request is not None else 0
             return page
-        text = _text(self.runtime.reading.text(page), page.content_type)
+        text = _text(self.crawl.reading.text(page), page.content_type)
         if (example := response.meta.get(_EXAMPLE)) is not None:
             self._learn(example, text)
         relevance = self.focus.page(page.url, text)
@@ -154,7 +154,7 @@ class FocusedSpider(SiteSpider):
             self._keep(example, kept)
 
     def _tell(self, example: str, kept: Mapping[str, float]) -> None:
-        self.runtime.peers.tell(f"{SAID} {json.dumps([example, kept])}")
+        self.crawl.peers.tell(f"{SAID} {json.dumps([example, kept])}")
 
     def heard(self, text: str) -> None:
         """Another worker has read an example. Raises `CorruptFile` for what none has said."""

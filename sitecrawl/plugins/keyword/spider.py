@@ -88,7 +88,7 @@ class KeywordSpider(SiteSpider):
 
     def extract(self, response: Response, page: PageItem) -> Iterable[Any]:
         self.read += 1
-        if self.found is None and (found := self.keyword.find(page, self.runtime.reading.text(page))) is not None:
+        if self.found is None and (found := self.keyword.find(page, self.crawl.reading.text(page))) is not None:
             self.found = found
             yield found
             Crawl.of(self.crawler).peers.end(FOUND)

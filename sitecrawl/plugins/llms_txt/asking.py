@@ -28,22 +28,22 @@ _TARGET: Final = expression(r"\]\(\s*+<?([^()\s<>]{1,8000})|<?(https?://[^\s<>()
 class LlmsTxt:
     """See the module."""
 
-    def __init__(self, runtime: Crawl) -> None:
-        self._runtime = runtime
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
 
     def ask(self, seeds: Iterable[Url]) -> None:
         """Queue a request for each host, before its pages. Those of earlier runs are known and not repeated."""
         for url in {seed.host: parse(_PATH, seed.href) for seed in seeds if seed.scheme in WEB}.values():
-            link = Link(url.href, url.host, priority=1, key=self._runtime.keys.key_of(url.href))
+            link = Link(url.href, url.host, priority=1, key=self._crawl.keys.key_of(url.href))
             request = pack({"meta": {GUESS: True}})  # nobody has said that there is one
-            self._runtime.frontier.add([link], depth=_DEPTH, asked=Asked(request=request, brings_credit=True))
+            self._crawl.frontier.add([link], depth=_DEPTH, asked=Asked(request=request, brings_credit=True))
 
     def read(self, fetch: Fetch | None, page: PageItem) -> bool:
         """Give `page` the links that it lists, if it is an llms.txt; False for another page in its place."""
         if urlsplit(page.url).path != _PATH or not 200 <= page.status < 300:
             return True
         if page.charset is not None and page.content_type not in HTML:  # many sites answer anything with HTML
-            reading = self._runtime.reading
+            reading = self._crawl.reading
             page.links = list(islice(links_in(reading.text(page), page.url), reading.max_links))
             return True
         if fetch is None or GUESS not in fetch.request.meta:

@@ -45,27 +45,27 @@ class LoggedOut(IgnoreRequest):
 class LoginMiddleware:
     """Downloader middleware, where an answer is decoded and rendered, and before anything is retried."""
 
-    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
         self._crawler = crawler
-        self._runtime = runtime
-        self._sessions = {login: Session(login) for login in runtime.access.logins}
-        for host in runtime.access.login_hosts:  # a person has named it, as one names a seed
-            runtime.seed_hosts.add(host)
+        self._crawl = crawl
+        self._sessions = {login: Session(login) for login in crawl.access.logins}
+        for host in crawl.access.login_hosts:  # a person has named it, as one names a seed
+            crawl.seed_hosts.add(host)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:
         """Raises `OptionError` for secrets that cannot be had."""
-        runtime = Crawl.of(crawler)
-        if not runtime.access.logins:
+        crawl = Crawl.of(crawler)
+        if not crawl.access.logins:
             raise NotConfigured
-        return cls(crawler, runtime)
+        return cls(crawler, crawl)
 
     def of(self, request: Request) -> tuple[Fetch, Session] | None:
         """The fetch that `request` is for, and the login of its host, if both are there."""
-        fetch = self._runtime.fetches.of(request) if LOGIN not in request.meta else None
+        fetch = self._crawl.fetches.of(request) if LOGIN not in request.meta else None
         if fetch is None or not request.url.startswith("http"):
             return None
-        login = self._runtime.access.login_of(host_of(request.url))
+        login = self._crawl.access.login_of(host_of(request.url))
         return (fetch, self._sessions[login]) if login is not None else None
 
     async def process_request(self, request: Request) -> Request | None:
@@ -74,7 +74,7 @@ class LoginMiddleware:
             return None
         fetch, session = found
         if rule := session.login.forbids(request.url):
-            self._runtime.stats.inc_value(FORBIDDEN)
+            self._crawl.stats.inc_value(FORBIDDEN)
             fetch.exclude(rule)
             raise IgnoreRequest(f"{request.url} is not asked for: {of_rule(rule)}")
         if not session.login.covers(request.url):
@@ -84,8 +84,8 @@ class LoginMiddleware:
         except LoginFailed as error:
             return self._later(request, fetch, error) if session.login.required else None
         except InWant as error:
-            self._runtime.pause.suffer(error.want)
-            return fetch.give_back(self._runtime.pause.put_back(error.want, request.url))
+            self._crawl.pause.suffer(error.want)
+            return fetch.give_back(self._crawl.pause.put_back(error.want, request.url))
         except Interrupted:
             fetch.interrupt()
             raise
@@ -103,15 +103,15 @@ class LoginMiddleware:
         try:
             await self._told(session)
         except LoginFailed as error:
-            self._runtime.refusals.met(url, Refusal(Refused.LOGIN_FAILED, str(error)))
+            self._crawl.refusals.met(url, Refusal(Refused.LOGIN_FAILED, str(error)))
             raise
-        self._runtime.stats.inc_value(LOGINS)
+        self._crawl.stats.inc_value(LOGINS)
         logger.info("Logged in at %s", host_of(url))
 
     async def _told(self, session: Session) -> None:
         """Log in; whatever else goes wrong is a `LoginFailed`, that need not last."""
         try:
-            await log_in(session, self._crawler.engine.download_async, self._runtime.access.cookies)
+            await log_in(session, self._crawler.engine.download_async, self._crawl.access.cookies)
         except (LoginFailed, InWant, Interrupted):
             raise
         except Exception as error:
@@ -121,10 +121,10 @@ class LoginMiddleware:
 
     def _later(self, request: Request, fetch: Fetch, error: LoginFailed) -> Request:
         """Back into the frontier, as where a robots.txt cannot be had: a host that lets nobody in is given up."""
-        self._runtime.stats.inc_value(PUT_BACK)
+        self._crawl.stats.inc_value(PUT_BACK)
         fetch.failed(LoginFailed.__name__)
-        self._runtime.outcomes.hindered(fetch.visit, f"the login failed: {error}")
-        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True)
+        self._crawl.outcomes.hindered(fetch.visit, f"the login failed: {error}")
+        self._crawl.frontier.downloaded(fetch.visit, 0.0, failed=True)
         return request.replace(dont_filter=True)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
@@ -138,7 +138,7 @@ class LoginMiddleware:
             return response
         body = response.body if b"html" in (response.headers.get("Content-Type") or b"").lower() else b""
         if session.says_out(response.status, body, partial(text_of, response)):
-            return _again(self._runtime, request, fetch, session)
+            return _again(self._crawl, request, fetch, session)
         if response.status < 300:
             session.was_in()
         return response
@@ -147,16 +147,16 @@ class LoginMiddleware:
 class LoginRedirectsMiddleware:
     """Downloader middleware, before redirects are followed: one that leads to the login page is no redirect."""
 
-    def __init__(self, crawler: Crawler, runtime: Crawl) -> None:
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
         self._crawler = crawler
-        self._runtime = runtime
+        self._crawl = crawl
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginRedirectsMiddleware:
-        runtime = Crawl.of(crawler)
-        if not runtime.access.logins:
+        crawl = Crawl.of(crawler)
+        if not crawl.access.logins:
             raise NotConfigured
-        return cls(crawler, runtime)
+        return cls(crawler, crawl)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if not 300 <= response.status < 400:
@@ -168,12 +168,12 @@ class LoginRedirectsMiddleware:
         fetch, session = found
         target = redirect_target(pairs(response.headers), request.url)
         is_login = target is not None and session.login.is_login_page(target.href)
-        return _again(self._runtime, request, fetch, session) if is_login else response
+        return _again(self._crawl, request, fetch, session) if is_login else response
 
 
-def _again(runtime: Crawl, request: Request, fetch: Fetch, session: Session) -> Request:
+def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Request:
     """The request that asks once more, after a login. A page that then says the same again is left out."""
-    runtime.refusals.met(request.url, Refusal(Refused.LOGGED_OUT))
+    crawl.refusals.met(request.url, Refusal(Refused.LOGGED_OUT))
     fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept
     times = request.meta.get(LOGGED_OUT, 0)
     if times >= MOST_TIMES:
@@ -182,7 +182,7 @@ def _again(runtime: Crawl, request: Request, fetch: Fetch, session: Session) -> 
     had_failed = session.failure is not None
     can_enter = session.was_out(request)
     if session.failure is not None and not had_failed:
-        runtime.refusals.met(request.url, Refusal(Refused.LOGIN_FAILED, str(session.failure)))
+        crawl.refusals.met(request.url, Refusal(Refused.LOGIN_FAILED, str(session.failure)))
     if not can_enter:
         raise LoggedOut(f"{request.url} shows that nobody is logged in")
     logger.info("Logged out: %s is asked for again after a login", request.url)

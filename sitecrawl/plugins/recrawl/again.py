@@ -83,23 +83,23 @@ class Again(Participant):
 
         Returns the time at which it began; 0 without one. The frontier must be complete in this process.
         """
-        self._runtime = runtime = Crawl.of(self._crawler)
-        if runtime.pages.store is None:
+        self._crawl = crawl = Crawl.of(self._crawler)
+        if crawl.pages.store is None:
             stop(self._crawler, NO_STORE)
             return 0.0
-        rounds = read_rounds(runtime.database)
+        rounds = read_rounds(crawl.database)
         is_open = bool(rounds) and rounds[-1].is_open
-        if not is_open and (resume or not runtime.frontier.figures.known):
+        if not is_open and (resume or not crawl.frontier.figures.known):
             return 0.0
         self._rounds = rounds
         if not is_open:
             rounds.append(self._new_round())
-        self._versions = Versions(runtime.directory.path)
-        self._store = RevisitStore(runtime.database, options(self._crawler.settings))
-        runtime.checkpoints.add(self._store)
-        runtime.checkpoints.add(self)
-        runtime.fetches.on_begin.append(self._begun)
-        runtime.fetches.on_finish.append(self._finished)
+        self._versions = Versions(crawl.directory.path)
+        self._store = RevisitStore(crawl.database, options(self._crawler.settings))
+        crawl.checkpoints.add(self._store)
+        crawl.checkpoints.add(self)
+        crawl.fetches.on_begin.append(self._begun)
+        crawl.fetches.on_finish.append(self._finished)
         self._is_scanned = False
         self._crawler.signals.connect(self._stay, signals.spider_idle)
         self._crawler.signals.connect(self._close, signals.spider_closed)
@@ -109,16 +109,16 @@ class Again(Participant):
         return rounds[-1].began
 
     def _new_round(self) -> Round:
-        store = self._runtime.pages.store
+        store = self._crawl.pages.store
         assert store is not None
         number = self._rounds[-1].number + 1 if self._rounds else 1
-        is_first = self._runtime.frontier.figures.may_be_fetched
+        is_first = self._crawl.frontier.figures.may_be_fetched
         return Round(number, math.floor(time.time()) + 1.0, row=store.last_id, is_first=is_first)
 
     # What is asked for
 
     async def _run(self) -> None:
-        if await ended(self._look_through(), self._runtime.checkpoints):
+        if await ended(self._look_through(), self._crawl.checkpoints):
             self._is_scanned = True
             self._fresh.clear()
             wake(self._crawler)
@@ -137,7 +137,7 @@ class Again(Participant):
 
     async def _scan(self) -> None:
         found: list[tuple[bytes, UrlRecord]] = []
-        async for known in askable(self._runtime, self._pause):
+        async for known in askable(self._crawl, self._pause):
             found.append(known)
             if len(found) == _AT_ONCE:
                 self._ask(found)
@@ -151,7 +151,7 @@ class Again(Participant):
         for key, record in found:
             if self._is_due(key, record):
                 chance = _chance(self._store.get(key), time.time())
-                self._runtime.frontier.again(key, priority=self._priority(chance))
+                self._crawl.frontier.again(key, priority=self._priority(chance))
         wake(self._crawler)
 
     def _is_due(self, key: bytes, record: UrlRecord) -> bool:
@@ -162,7 +162,7 @@ class Again(Participant):
         return (known is None or known.failures < MOST_FAILURES) and not self._is_held(record)
 
     def _is_held(self, record: UrlRecord) -> bool:
-        host = self._runtime.ours.local.url_states.host_of(record)
+        host = self._crawl.ours.local.url_states.host_of(record)
         section = host.sections.get(record.section)
         return _holds(host.trap) or (section is not None and _holds(section.trap))
 
@@ -187,12 +187,12 @@ class Again(Participant):
     def _is_first_visit(self, key: bytes) -> bool:
         """Whether the URL has not been fetched since the round began."""
         assert self.round is not None
-        record = self._runtime.frontier.urls.get(key)
+        record = self._crawl.frontier.urls.get(key)
         return record is not None and record.fetched < self.round.began and key not in self._fresh
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed, so that there is nothing to read."""
-        fetch = self._runtime.fetches.of(response.request)
+        fetch = self._crawl.fetches.of(response.request)
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
                 fetch.worth_it()
@@ -216,13 +216,13 @@ class Again(Participant):
     def _compare(self, fetch: Fetch, before: Version | None) -> None:
         """Count what became of a URL, and learn how often its page changes."""
         assert self.round is not None
-        key, record = fetch.visit.key, self._runtime.frontier.urls.get(fetch.visit.key)
+        key, record = fetch.visit.key, self._crawl.frontier.urls.get(fetch.visit.key)
         if record is None:
             return
         outcome = self._outcome_of(fetch, before)
         self.round.asked += 1
         setattr(self.round, outcome.what, getattr(self.round, outcome.what) + 1)
-        now, standing = time.time(), standing_of(self._runtime, record)
+        now, standing = time.time(), standing_of(self._crawl, record)
         known = self._store.get(key) or first_visit(before.capture.fetched if before is not None else now, standing)
         if outcome.what in {"failed", "gone", "moved"} or fetch.status in GONE:
             self._store.keep(key, replace(known, failures=known.failures + 1))
@@ -247,7 +247,7 @@ class Again(Participant):
 
     def _look_at(self, page: PageItem, before: Version) -> _Outcome:
         """Whether a fetched page has changed. The body of a page that a browser rendered says nothing about that."""
-        exchange, reading = page.exchange, self._runtime.reading
+        exchange, reading = page.exchange, self._crawl.reading
         if exchange is not None and page.sent is None and base32(exchange.sha1) == before.capture.digest:
             return _Outcome("unchanged")
         known, digest = self._store.get(page.key), reading.text_digest(page)
@@ -260,8 +260,8 @@ class Again(Participant):
         assert self.round is not None
         if not self._is_scanned:
             raise DontCloseSpider
-        if self._runtime.frontier.is_finished():
-            self._runtime.fetches.finish_handled()
+        if self._crawl.frontier.is_finished():
+            self._crawl.fetches.finish_handled()
             self.round.ended = float(math.floor(time.time()))
 
     def _close(self) -> None:

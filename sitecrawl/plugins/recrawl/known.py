@@ -29,15 +29,15 @@ def options(settings: BaseSettings) -> RecrawlOptions:
     )
 
 
-async def askable(runtime: Crawl, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[bytes, UrlRecord]]:
+async def askable(crawl: Crawl, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[tuple[bytes, UrlRecord]]:
     """Yield URLs that were asked for as pages or forbidden by robots.txt, each with its key and current record. Those
     of forms and a spider's own requests are left out. Raises `StorageError` and what `pause` raises.
     """
     start = b""
-    while rows := list(islice(runtime.database.scan("urls", start), _CHUNK)):
+    while rows := list(islice(crawl.database.scan("urls", start), _CHUNK)):
         for key, _ in rows:
-            record = runtime.frontier.urls.get(key)
-            if record is not None and _is_askable(record) and runtime.keys.key_of(record.url) == key:
+            record = crawl.frontier.urls.get(key)
+            if record is not None and _is_askable(record) and crawl.keys.key_of(record.url) == key:
                 yield key, record
             await pause()
         start = rows[-1][0] + b"\0"
@@ -53,6 +53,6 @@ def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
     return page is not None and 200 <= page.status < 300 and not page.quarantined
 
 
-def standing_of(runtime: Crawl, record: UrlRecord) -> Standing:
-    ledger = runtime.ours.local.link_credit.ledger
+def standing_of(crawl: Crawl, record: UrlRecord) -> Standing:
+    ledger = crawl.ours.local.link_credit.ledger
     return Standing(record.history, ledger.spent, float(ledger.total))

@@ -55,31 +55,31 @@ class Recrawling:
 
     def begin(self) -> None:
         """Start fetching pages again."""
-        self._runtime = Crawl.of(self._crawler)
-        runtime, chosen = self._runtime, options(self._crawler.settings)
-        self._store = RevisitStore(runtime.database, chosen, lambda: runtime.peers.share)
-        runtime.checkpoints.add(self._store)
-        runtime.news.on_moved.append(self._store.reload)
-        runtime.fetches.on_finish.append(self._finished)
-        runtime.ours.local.link_credit.ledger.comes_back = True
-        self._versions = Versions(runtime.directory.path)
-        if not runtime.peers.are_there:  # workers have other URLs whenever sites come and go
-            runtime.fetches.on_begin.append(self._begun)
+        self._crawl = Crawl.of(self._crawler)
+        crawl, chosen = self._crawl, options(self._crawler.settings)
+        self._store = RevisitStore(crawl.database, chosen, lambda: crawl.peers.share)
+        crawl.checkpoints.add(self._store)
+        crawl.news.on_moved.append(self._store.reload)
+        crawl.fetches.on_finish.append(self._finished)
+        crawl.ours.local.link_credit.ledger.comes_back = True
+        self._versions = Versions(crawl.directory.path)
+        if not crawl.peers.are_there:  # workers have other URLs whenever sites come and go
+            crawl.fetches.on_begin.append(self._begun)
             self._is_adopted = False
             deferred_from_coro(self._run())
         self._ticks.start(_TICK)
 
     async def _run(self) -> None:
-        self._is_adopted = await ended(self._adopt(), self._runtime.checkpoints)
+        self._is_adopted = await ended(self._adopt(), self._crawl.checkpoints)
 
     async def _adopt(self) -> None:
         """Plan visits of the pages that an ordinary crawl has fetched."""
         assert self._store is not None
-        async for key, record in askable(self._runtime, self._pause):
+        async for key, record in askable(self._crawl, self._pause):
             known = self._store.get(key)
             if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
                 continue
-            standing = standing_of(self._runtime, record)
+            standing = standing_of(self._crawl, record)
             if known is None:
                 known = first_visit(record.fetched, standing)
             self._store.plan(key, known, standing, record.fetched)
@@ -96,7 +96,7 @@ class Recrawling:
         """Whether the response says that its page has not changed, so that there is nothing to read."""
         if response.status != NOT_MODIFIED:
             return False
-        fetch = self._runtime.fetches.of(response.request)
+        fetch = self._crawl.fetches.of(response.request)
         if fetch is not None:
             fetch.worth_it()  # it is as it was
         return True
@@ -107,7 +107,7 @@ class Recrawling:
         assert self._store is not None
         if is_closing(self._crawler):  # the files may be closed before it is over
             return
-        frontier = self._runtime.frontier
+        frontier = self._crawl.frontier
         queued = 0
         for key, record in self._store.take(time.time(), _MOST):
             if frontier.urls.get(key) is None:
@@ -115,12 +115,12 @@ class Recrawling:
             else:
                 queued += frontier.again(key, request=pack_conditional(record.etag, record.modified))
         if queued:
-            self._runtime.stats.inc_value("recrawl/due", queued)
+            self._crawl.stats.inc_value("recrawl/due", queued)
             wake(self._crawler)
 
     def _stay(self) -> None:
         # Also while all of them wait for hosts that are down; and others may have some for this worker.
-        is_waiting = self._store is not None and (self._store.pages or self._runtime.peers.are_there)
+        is_waiting = self._store is not None and (self._store.pages or self._crawl.peers.are_there)
         if is_waiting or not self._is_adopted:
             raise DontCloseSpider
 
@@ -138,14 +138,14 @@ class Recrawling:
         if self._is_other(key):
             return
         known = self._store.get(key)
-        record = self._runtime.frontier.urls.get(key)
+        record = self._crawl.frontier.urls.get(key)
         if record is None or (known is None and not _is_plain(fetch)):
             return
         if is_page(fetch.page):
             self._plan(key, record, self._after(known, fetch.page, record, version))
         elif known is not None and fetch.status == NOT_MODIFIED:
             self._count("not_modified")
-            self._plan(key, record, visited(known, time.time(), standing_of(self._runtime, record), digest=None))
+            self._plan(key, record, visited(known, time.time(), standing_of(self._crawl, record), digest=None))
         elif known is not None:
             self._fail(key, record, known)
 
@@ -153,14 +153,14 @@ class Recrawling:
         """Return the updated visits of a page that came."""
         now, standing, digest = (
             time.time(),
-            standing_of(self._runtime, record),
-            self._runtime.reading.text_digest(page),
+            standing_of(self._crawl, record),
+            self._crawl.reading.text_digest(page),
         )
         if known is None:
             after = replace(first_visit(now, standing), digest=digest)
         else:
             if version is not None:
-                known = replace(known, digest=self._versions.text(version, self._runtime.reading))
+                known = replace(known, digest=self._versions.text(version, self._crawl.reading))
             after = visited(known, now, standing, digest=digest)
             self._count("unchanged" if digest == known.digest else "changed")
         validators = {} if page.exchange is None else conditions_of(page.exchange.headers)
@@ -178,10 +178,10 @@ class Recrawling:
 
     def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
         assert self._store is not None
-        self._store.plan(key, after, standing_of(self._runtime, record), time.time())
+        self._store.plan(key, after, standing_of(self._crawl, record), time.time())
 
     def _count(self, what: str) -> None:
-        self._runtime.stats.inc_value(f"recrawl/{what}")
+        self._crawl.stats.inc_value(f"recrawl/{what}")
 
 
 def _is_plain(fetch: Fetch) -> bool:

@@ -19,14 +19,14 @@ class RemotePipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises `OptionError` or `RemoteError`."""
-        runtime = Crawl.of(crawler)
-        store = runtime.pages.store
+        crawl = Crawl.of(crawler)
+        store = crawl.pages.store
         if store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
-        session, manifest = runtime.peers.session, runtime.directory.manifest
-        options = place_of(crawler.settings, runtime.directory.path, manifest, session)
-        remote = open_place(options, manifest, session, may_wait=runtime.directory.resumed)
-        copy = RemoteCopy(remote, store, runtime.database, runtime.stats, options.wait)
-        runtime.checkpoints.add(copy)
-        runtime.checkpoints.last_acts.append(copy.finish)
+        session, manifest = crawl.peers.session, crawl.directory.manifest
+        options = place_of(crawler.settings, crawl.directory.path, manifest, session)
+        remote = open_place(options, manifest, session, may_wait=crawl.directory.resumed)
+        copy = RemoteCopy(remote, store, crawl.database, crawl.stats, options.wait)
+        crawl.checkpoints.add(copy)
+        crawl.checkpoints.last_acts.append(copy.finish)
         return cls()

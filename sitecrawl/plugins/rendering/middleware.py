@@ -55,18 +55,18 @@ class RenderingMiddleware:
                 raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
-        self._runtime = Crawl.of(crawler)
+        self._crawl = Crawl.of(crawler)
         options = RenderOptions.from_settings(crawler.settings)
         self._renderer = Renderer(crawler, options, self._allows)
-        self._sections = Sections(self._runtime.database) if options.mode == AUTO else None
+        self._sections = Sections(self._crawl.database) if options.mode == AUTO else None
         if self._sections is not None:
-            self._runtime.checkpoints.add(self._sections)
-        self._unrendered = Unrendered(self._runtime.database)
-        self._runtime.checkpoints.add(self._unrendered)
+            self._crawl.checkpoints.add(self._sections)
+        self._unrendered = Unrendered(self._crawl.database)
+        self._crawl.checkpoints.add(self._unrendered)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
-        self._runtime.browsers.append(self._renderer.load)
-        self._runtime.fetches.on_finish.append(self._finished)
+        self._crawl.browsers.append(self._renderer.load)
+        self._crawl.fetches.on_finish.append(self._finished)
         crawler.signals.connect(self._ask_again, signals.spider_opened)
         crawler.signals.connect(self._close, signals.engine_stopped)
 
@@ -75,22 +75,22 @@ class RenderingMiddleware:
         return cls(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        fetch = self._runtime.fetches.of(request)
+        fetch = self._crawl.fetches.of(request)
         if fetch is None or fetch.exchange is None or not fetch.may_be_rendered:
             return response
         exchange = fetch.exchange
-        failed = None if self._runtime.refusals.are_looked_for else False
+        failed = None if self._crawl.refusals.are_looked_for else False
         try:
             return await self._looked_at(fetch, response)
         finally:
-            self._runtime.frontier.downloaded(fetch.visit, exchange.seconds, ip=exchange.ip, failed=failed)
+            self._crawl.frontier.downloaded(fetch.visit, exchange.seconds, ip=exchange.ip, failed=failed)
 
     async def _looked_at(self, fetch: Fetch, response: Response) -> Request | Response:
-        page = self._runtime.reading.look_at(response)
+        page = self._crawl.reading.look_at(response)
         if page.content_type not in HTML or page.quarantined:
             return response
         if self._sections is not None and not self._sections.wants(page):
-            self._runtime.stats.inc_value(PLAIN)
+            self._crawl.stats.inc_value(PLAIN)
             return response
         return await self._rendered(fetch, response, page)
 
@@ -99,9 +99,9 @@ class RenderingMiddleware:
         try:
             outcome = await self._renderer.render(fetch.request, response, fetch.exchange.started)
         except InWant as error:
-            self._runtime.pause.suffer(error.want)
+            self._crawl.pause.suffer(error.want)
             self._not_shown(fetch)
-            return fetch.give_back(self._runtime.pause.put_back(error.want, fetch.request.url))
+            return fetch.give_back(self._crawl.pause.put_back(error.want, fetch.request.url))
         except Interrupted:
             fetch.interrupt()
             raise
@@ -114,21 +114,21 @@ class RenderingMiddleware:
         return await self._read(fetch, _with(outcome, response), outcome, page)
 
     async def _read(self, fetch: Fetch, rendered: Response, outcome: Outcome, before: PageItem) -> Response:
-        reading = self._runtime.reading
+        reading = self._crawl.reading
         if reading.is_isolated:
             rendered = await reading.arrived(rendered, max_size=len(rendered.body), page=True)
         fetch.rendered(outcome.parts, outcome.urls, Sent(before.size, before.charset))
         gained = has_gained(before, reading.look_at(rendered))
         self._unrendered.discard(fetch.visit.key)
-        self._runtime.stats.inc_value(PAGES)
-        self._runtime.stats.inc_value(GAINED, int(gained))
+        self._crawl.stats.inc_value(PAGES)
+        self._crawl.stats.inc_value(GAINED, int(gained))
         if self._sections is not None:
             self._sections.learn(before, gained=gained)
         return rendered
 
     def _again(self, fetch: Fetch, error: Exception) -> Request | None:
         """The request that tries once more; None when it has been tried often enough."""
-        self._runtime.stats.inc_value(FAILED)
+        self._crawl.stats.inc_value(FAILED)
         logger.debug("%s was not rendered: %s", fetch.request, error)
         if is_closing(self._crawler):
             fetch.interrupt()
@@ -146,10 +146,10 @@ class RenderingMiddleware:
 
     def _not_shown(self, fetch: Fetch) -> None:
         """What came is forgotten, and comes again: it is no page of the crawl's that is to be counted."""
-        self._runtime.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
+        self._crawl.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
 
     def _as_it_came(self, fetch: Fetch, response: Response, error: Exception) -> Response:
-        self._runtime.stats.inc_value(GIVEN_UP)
+        self._crawl.stats.inc_value(GIVEN_UP)
         fetch.not_rendered()
         if isinstance(error, Crashed):
             self._note_unrendered(fetch)
@@ -166,11 +166,11 @@ class RenderingMiddleware:
         self._unrendered.add(fetch.visit.key, request)
 
     def _ask_again(self) -> None:
-        again = self._runtime.frontier.again
+        again = self._crawl.frontier.again
         found = sum(again(key, request=request) for key, request in self._unrendered.of_runs_before())
         if found:
             logger.info("%d pages that crashed in the browser are asked for again", found)
-            self._runtime.stats.inc_value("rendering/again", found)
+            self._crawl.stats.inc_value("rendering/again", found)
 
     def _end(self, error: NoBrowser) -> None:
         if not is_closing(self._crawler):
@@ -183,7 +183,7 @@ class RenderingMiddleware:
                 self._renderer.kept.add(part)
 
     async def _allows(self, url: str, page: Request) -> bool:
-        login = self._runtime.access.login_of(host_of(url))
+        login = self._crawl.access.login_of(host_of(url))
         if login is not None and login.forbids(url) == LOGOUT:  # scripts see where pages say one can log out
             return False
         robots = self._crawler.get_downloader_middleware(RobotsMiddleware)

@@ -67,21 +67,21 @@ class Telemetry:
         from sitecrawl.plugins.telemetry import instruments, providers  # noqa: PLC0415 - an extra
         from sitecrawl.plugins.telemetry.spans import FetchSpans  # noqa: PLC0415
 
-        runtime = Crawl.of(self._crawler)
+        crawl = Crawl.of(self._crawler)
         self._quiet.begin(providers.without_secrets)
-        about = providers.resource(_about(runtime, spider))
+        about = providers.resource(_about(crawl, spider))
         try:
             self._tracers = providers.tracer_provider(about)
             self._meters = providers.meter_provider(about)
         except ValueError as error:  # a number that is none, in a variable of theirs
             logger.warning("OpenTelemetry: %s. Not all is sent", printable(str(error), 500))
         if self._tracers is not None:
-            FetchSpans(self._tracers.get_tracer(_SCOPE, __version__)).connect(runtime)
+            FetchSpans(self._tracers.get_tracer(_SCOPE, __version__)).connect(crawl)
         dashboard = self._crawler.get_extension(Dashboard)
         if self._meters is not None and dashboard is not None:
             meter = self._meters.get_meter(_SCOPE, __version__)
             instruments.observe(meter, dashboard.metrics, spider.name)
-            runtime.fetches.on_finish.append(instruments.durations(meter, spider.name))
+            crawl.fetches.on_finish.append(instruments.durations(meter, spider.name))
 
     async def spider_closed(self) -> None:
         """What is not sent within `CLOSING_SECONDS` is lost: the crawl is over, and nobody waits for a collector."""
@@ -92,13 +92,13 @@ class Telemetry:
             self._crawler.stats.set_value("otel/errors", self._quiet.errors)
 
 
-def _about(runtime: Crawl, spider: Spider) -> dict[str, str]:
-    shared = runtime.joined.options.crawl if runtime.joined is not None else ""
+def _about(crawl: Crawl, spider: Spider) -> dict[str, str]:
+    shared = crawl.joined.options.crawl if crawl.joined is not None else ""
     return {
         "service.name": "sitecrawl",
         "service.version": __version__,
         "service.instance.id": process_name(),
-        "sitecrawl.crawl": shared or runtime.directory.path.name,
+        "sitecrawl.crawl": shared or crawl.directory.path.name,
         "sitecrawl.spider": spider.name,
         **({"sitecrawl.worker": process_name()} if shared else {}),
     }

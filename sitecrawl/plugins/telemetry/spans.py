@@ -26,9 +26,9 @@ class FetchSpans:
         self._tracer = tracer
         self._begun: WeakKeyDictionary[Request, Span] = WeakKeyDictionary()
 
-    def connect(self, runtime: Crawl) -> None:
-        runtime.fetches.on_begin.append(self.begun)
-        runtime.fetches.on_finish.append(self.finished)
+    def connect(self, crawl: Crawl) -> None:
+        crawl.fetches.on_begin.append(self.begun)
+        crawl.fetches.on_finish.append(self.finished)
 
     def begun(self, fetch: Fetch) -> None:
         about: dict[str, Any] = {"http.request.method": fetch.request.method, "url.full": fetch.visit.url}

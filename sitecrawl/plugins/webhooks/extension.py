@@ -84,15 +84,15 @@ class Webhooks:
     # The crawl's life
 
     def spider_opened(self, spider: Spider) -> None:
-        self._runtime = runtime = Crawl.of(self._crawler)
+        self._crawl = crawl = Crawl.of(self._crawler)
         self._began = time.monotonic()
         self._client = _client(self._crawler.settings)
         count = self._crawler.stats.inc_value
         self._couriers = [Courier(hook, self._client, count) for hook in self._hooks]
         self._about = self._names(spider)
-        if runtime.peers.is_first:
-            resumed = runtime.directory.resumed
-            previous = _previous(runtime) if resumed else ""
+        if crawl.peers.is_first:
+            resumed = crawl.directory.resumed
+            previous = _previous(crawl) if resumed else ""
             words = f"goes on ({_OF_PREVIOUS.get(previous, 'after its end')})" if resumed else "begins"
             self._tell(Event.START, words, resumed=resumed, previous=previous or None)
         self._ticks = create_looping_call(self._tick)
@@ -105,12 +105,12 @@ class Webhooks:
         if self._ticks.running:
             self._ticks.stop()
         self._look_for_errors(time.monotonic(), self._traffic())  # a crawl may be shorter than the time between looks
-        runtime = self._runtime
-        reason = runtime.checkpoints.failure or reason
-        if runtime.peers.is_last:
+        crawl = self._crawl
+        reason = crawl.checkpoints.failure or reason
+        if crawl.peers.is_last:
             no_page = bool(self._crawler.stats.get_value(NO_PAGE))
-            causes = [{"why": cause.why, "hosts": cause.hosts} for cause in runtime.outcomes.causes[:10]]
-            ending = ending_of(runtime, reason)
+            causes = [{"why": cause.why, "hosts": cause.hosts} for cause in crawl.outcomes.causes[:10]]
+            ending = ending_of(crawl, reason)
             words = f"fetched no page, and {ending}" if no_page else ending
             about: dict[str, Any] = {"ending": printable(ending, 1000), "no_page": no_page}
             about |= {"causes": causes if no_page else [], "round": None}
@@ -162,10 +162,10 @@ class Webhooks:
         engine = self._crawler.engine
         if engine is None or engine.paused:
             return False
-        return bool(self._runtime.fetches) or self._runtime.frontier.figures.may_be_fetched
+        return bool(self._crawl.fetches) or self._crawl.frontier.figures.may_be_fetched
 
     def _why(self) -> str:
-        pause = self._runtime.pause
+        pause = self._crawl.pause
         return f": {pause.why}" if pause.want is not None else ""
 
     def _traffic(self) -> Traffic:
@@ -173,13 +173,13 @@ class Webhooks:
 
     def _names(self, spider: Spider) -> dict[str, Any]:
         """Which crawl it is. A directory's name is no secret, where it stands may be."""
-        runtime = self._runtime
-        shared = runtime.joined.options.crawl if runtime.joined is not None else None
+        crawl = self._crawl
+        shared = crawl.joined.options.crawl if crawl.joined is not None else None
         worker = process_name() if shared is not None else None
         return {
-            "crawl": shared or runtime.directory.path.name,
+            "crawl": shared or crawl.directory.path.name,
             "spider": spider.name,
-            "job": runtime.job or None,
+            "job": crawl.job or None,
             "worker": worker,
         }
 
@@ -197,7 +197,7 @@ class Webhooks:
         """Of the run, which has lasted so many `seconds`; and in `crawl` of the crawl, over all runs. Counts are of
         URLs unless their name says something else.
         """
-        traffic, counts = self._traffic(), self._runtime.frontier.figures
+        traffic, counts = self._traffic(), self._crawl.frontier.figures
         return {
             "seconds": round(seconds, 3),
             "responses": traffic.responses,
@@ -222,10 +222,10 @@ class Webhooks:
 _OF_PREVIOUS: Final = {"killed": "the run before was killed", "": "the run before has left no word of its end"}
 
 
-def _previous(runtime: Crawl) -> str:
+def _previous(crawl: Crawl) -> str:
     """How the run before this one ended: Scrapy's finish reason, `killed`, or empty where nothing is known of it."""
     try:
-        terms = terms_of(runtime.database)
+        terms = terms_of(crawl.database)
     except StorageError:  # `scrapy check-crawl` tells of it
         terms = None
     if terms is None:

@@ -75,8 +75,8 @@ def page(*paths: str, title: str = "t") -> Answer:
 class Crawl:
     """A crawl without Scrapy's engine: it asks the frontier what is next, and hands over what `site` says to that."""
 
-    def __init__(self, runtime: build.Crawl, sitemaps: Sitemaps, site: dict[str, Answer]) -> None:
-        self.runtime, self.sitemaps, self.site = runtime, sitemaps, site
+    def __init__(self, parts: build.Crawl, sitemaps: Sitemaps, site: dict[str, Answer]) -> None:
+        self.parts, self.sitemaps, self.site = parts, sitemaps, site
         self.asked: list[str] = []
         self.pages: list[str] = []
         """What was a page, as the sitemaps have it."""
@@ -88,12 +88,12 @@ class Crawl:
     async def run(self, most: int = 200) -> list[str]:
         """Fetch what there is to fetch; gives the paths that were asked for, in their order."""
         self.asked = []
-        while len(self.asked) < most and (visit := self.runtime.frontier.next()) is not None:
+        while len(self.asked) < most and (visit := self.parts.frontier.next()) is not None:
             request = unpack_request(visit.url, visit.request, AnySpider())
             request.meta[VISIT] = visit.key
-            fetch = self.runtime.fetches.begin(visit, request)
+            fetch = self.parts.fetches.begin(visit, request)
             await self._answer(fetch)
-            self.runtime.fetches.finish(fetch)
+            self.parts.fetches.finish(fetch)
         return self.asked
 
     async def _answer(self, fetch: Fetch) -> None:
@@ -103,7 +103,7 @@ class Crawl:
         self.requests[path] = request
         answer = self.site.get(path, Answer(status=404))
         headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-        self.runtime.frontier.downloaded(fetch.visit, 0.0)
+        self.parts.frontier.downloaded(fetch.visit, 0.0)
         if not answer.status:
             fetch.failed("TimeoutError")
             return
@@ -122,16 +122,16 @@ class Crawl:
             meta = {"redirect_urls": [fetch.visit.url]}
             found = Link(target.href, target.host, key=self.key(target.href))
             asked = Asked(request=pack({"meta": meta}))
-            if self.runtime.frontier.add([found], depth=1, referrer=fetch.visit.key, asked=asked):
+            if self.parts.frontier.add([found], depth=1, referrer=fetch.visit.key, asked=asked):
                 fetch.lead_on()
 
     @property
     def whole(self) -> DiskFrontier:
-        assert self.runtime.ours.whole is not None
-        return self.runtime.ours.whole
+        assert self.parts.ours.whole is not None
+        return self.parts.ours.whole
 
     def key(self, href: str) -> bytes:
-        return self.runtime.keys.fingerprints.url(self.runtime.keys.canonicalizer.canonical(parse(href, ROOT)))
+        return self.parts.keys.fingerprints.url(self.parts.keys.canonicalizer.canonical(parse(href, ROOT)))
 
     def record(self, path: str = MAP) -> SitemapRecord:
         return self.sitemaps.store[self.key(path)]
@@ -157,10 +157,10 @@ class Crawl:
             record.found -= 86_401
 
     def stat(self, name: str) -> int:
-        return int(self.runtime.stats.get_value(f"sitemaps/{name}", 0))
+        return int(self.parts.stats.get_value(f"sitemaps/{name}", 0))
 
     def state(self, path: str) -> UrlState | None:
-        record = self.runtime.frontier.urls.get(self.key(path))
+        record = self.parts.frontier.urls.get(self.key(path))
         return None if record is None else record.state
 
 
@@ -172,11 +172,11 @@ def opened(directory: Path, site: dict[str, Answer], **settings: object) -> Iter
     }  # fmt: skip
     crawler = get_crawler(AnySpider, given)
     crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
-    runtime = build.Crawl.of(crawler)
+    parts = build.Crawl.of(crawler)
     try:
-        yield Crawl(runtime, Sitemaps(crawler, _admits), site)
+        yield Crawl(parts, Sitemaps(crawler, _admits), site)
     finally:
-        runtime.checkpoints.close_files()
+        parts.checkpoints.close_files()
 
 
 def _admits(link: Link) -> bool:
@@ -295,14 +295,14 @@ class TestDiscovery:
         """Where every host is asked for its robots.txt anyway, that answer is used: before the search, or after."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.robots.are_made = True
+            crawl.parts.robots.are_made = True
             answer = Response(f"{ROOT}/robots.txt", body=robots(MAP).body, request=Request(f"{ROOT}/robots.txt"))
             crawl.search()
             assert await crawl.run() == ["/"]
-            for listener in crawl.runtime.robots.on_answer:
+            for listener in crawl.parts.robots.on_answer:
                 listener(answer.url, answer)
             assert (await crawl.run())[:1] == [MAP]
-            for listener in crawl.runtime.robots.on_answer:
+            for listener in crawl.parts.robots.on_answer:
                 listener("http://b.example/robots.txt", answer.replace(url="http://b.example/robots.txt"))
                 listener("http://c.example/robots.txt", None)
             crawl.sitemaps._discovery.search([parse("http://b.example"), parse("http://c.example")])
@@ -402,7 +402,7 @@ class TestFirstVisits:
 
         async def with_links(crawl: Crawl) -> None:
             links = [Link(ROOT + path, "a.example", key=crawl.key(path)) for path in PAGES]
-            crawl.runtime.frontier.add(links, depth=1, referrer=crawl.key("/"))
+            crawl.parts.frontier.add(links, depth=1, referrer=crawl.key("/"))
             await story(crawl)
 
         play(site, with_links, SITECRAWL_SITEMAP_BUDGET=40)
@@ -469,7 +469,7 @@ class TestFirstVisits:
             with opened(tmp_path, site, SITECRAWL_SITEMAP_BUDGET=20) as crawl:
                 crawl.search()
                 found.update(sitemaps_of(await crawl.run(most)))
-                crawl.runtime.checkpoints.save()
+                crawl.parts.checkpoints.save()
 
         for most in (5, 10, 100, 100):
             asyncio.run(run(most))
@@ -481,8 +481,8 @@ class TestExpects:
         """Asking whether a response is a sitemap's changes nothing, whatever the answer."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.seeding.seed([parse(ROOT)])
-            visit = crawl.runtime.frontier.next()
+            crawl.parts.seeding.seed([parse(ROOT)])
+            visit = crawl.parts.frontier.next()
             assert visit is not None
             told = [Kind.SITEMAP.value, How.INDEX.value, "", ["a.example"]]
             crawl.sitemaps.add([parse(ROOT + MAP)])
@@ -495,7 +495,7 @@ class TestExpects:
             ):
                 request = unpack_request(visit.url, pack({"meta": meta}), AnySpider())
                 request.meta[VISIT] = visit.key
-                crawl.runtime.fetches.begin(visit, request)
+                crawl.parts.fetches.begin(visit, request)
                 response = Response(visit.url, request=request)
                 assert [crawl.sitemaps.expects(response) for _ in range(2)] == [expected] * 2
                 assert (len(crawl.sitemaps.store), crawl.record().pack()) == (1, before)
@@ -511,7 +511,7 @@ class TestExpects:
             told = [Kind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
             found = Link(ROOT + MAP, "a.example", key=crawl.key(MAP))
             request = pack({"meta": {SITEMAP: told}})
-            crawl.runtime.frontier.add([found], depth=1, asked=Asked(request=request))
+            crawl.parts.frontier.add([found], depth=1, asked=Asked(request=request))
             assert await crawl.run() == [MAP, "/1"]
             record = crawl.record()
             assert (record.how, record.parent, record.vouchers) == (How.INDEX, f"{ROOT}/i.xml", ["b.example"])
@@ -529,17 +529,17 @@ class TestExpects:
             assert crawl.sitemaps.parse(Response(ROOT), parse_page) == [ROOT]
             for path, expected in ((MAP, []), ("/hub", [f"{ROOT}/hub"])):
                 crawl.add(path)
-                visit = crawl.runtime.frontier.next()
+                visit = crawl.parts.frontier.next()
                 assert visit is not None
                 request = unpack_request(visit.url, visit.request, AnySpider())
                 request.meta[VISIT] = visit.key
-                fetch = crawl.runtime.fetches.begin(visit, request)
+                fetch = crawl.parts.fetches.begin(visit, request)
                 answer = crawl.site[path]
                 response = TextResponse(visit.url, 200, answer.headers, answer.body, request=request)
                 assert list(await crawl.sitemaps.parse(response, parse_page)) == expected
                 assert fetch.is_worth_it is not bool(expected)
-                crawl.runtime.frontier.downloaded(visit, 0.0)
-                crawl.runtime.fetches.finish(fetch)
+                crawl.parts.frontier.downloaded(visit, 0.0)
+                crawl.parts.fetches.finish(fetch)
                 await crawl.run()
 
         play({MAP: urlset("/1"), "/hub": page("/2")}, story)
@@ -581,7 +581,7 @@ class TestRedirects:
         """Where the target was fetched as a page before, it is asked for again, as a sitemap."""
 
         async def story(crawl: Crawl) -> None:
-            crawl.runtime.seeding.seed([parse(ROOT + MAP)])
+            crawl.parts.seeding.seed([parse(ROOT + MAP)])
             assert (await crawl.run(), crawl.pages) == ([MAP], [MAP])
             crawl.add("/old.xml")
             assert await crawl.run() == ["/old.xml", MAP, "/1"]
@@ -705,7 +705,7 @@ class TestVisits:
 
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP)
-            vars(crawl.runtime.crawler.engine)["_slot"] = SimpleNamespace(closing=True)
+            vars(crawl.parts.crawler.engine)["_slot"] = SimpleNamespace(closing=True)
             assert await crawl.run(most=1) == [MAP]
             assert (crawl.record().visits, crawl.state(MAP)) == (0, UrlState.QUEUED)
             assert crawl.state("/1") is None
@@ -717,7 +717,7 @@ class TestVisits:
 
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP, "/t.xml")
-            for listener in crawl.runtime.news.on_given_up:
+            for listener in crawl.parts.news.on_given_up:
                 listener(crawl.key(MAP))
                 listener(crawl.key("/unknown"))
             assert (crawl.record().failures, crawl.record("/t.xml").failures) == (1, 0)
@@ -770,7 +770,7 @@ class TestIndex:
         async def story(crawl: Crawl) -> None:
             crawl.add("/i.xml")
             await crawl.run(most=1)
-            urls = crawl.runtime.frontier.urls
+            urls = crawl.parts.frontier.urls
             shares = [urls.get(crawl.key(path)) for path in paths]
             credit = {record.credit for record in shares if record is not None}
             assert len(shares) == len(paths)
@@ -800,7 +800,7 @@ class TestPages:
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP)
             await crawl.run(most=1)
-            found = [crawl.runtime.frontier.urls.get(crawl.key(path)) for path in paths]
+            found = [crawl.parts.frontier.urls.get(crawl.key(path)) for path in paths]
             credit = {record.credit for record in found if record is not None}
             assert (len(found), max(credit) - min(credit) <= 1, min(credit) > 0) == (100, True, True)
             assert (crawl.record().new, crawl.record().unfinished) == (100, 0)
@@ -815,7 +815,7 @@ class TestPages:
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP)
             await crawl.run()
-            record = crawl.runtime.frontier.urls.get(crawl.key("/1"))
+            record = crawl.parts.frontier.urls.get(crawl.key("/1"))
             assert record is not None
             record.fetched -= 100
             crawl.whole.urls.put(crawl.key("/1"), record)
@@ -856,7 +856,7 @@ class TestPages:
         async def story(crawl: Crawl) -> None:
             crawl.add(MAP)
             assert len(await crawl.run()) == 3
-            assert crawl.stat("cut") == crawl.runtime.stats.get_value("limits/sitemap_entries") == 1
+            assert crawl.stat("cut") == crawl.parts.stats.get_value("limits/sitemap_entries") == 1
 
         play({MAP: urlset("/1", "/2", "/3")}, story, SITECRAWL_MAX_SITEMAP_ENTRIES=2)
 
@@ -874,7 +874,7 @@ class TestAdded:
             assert await crawl.run() == [MAP, "/1"]
             assert left()
             for _ in range(2):
-                crawl.runtime.checkpoints.write()
+                crawl.parts.checkpoints.write()
             assert not left()
 
         play({MAP: urlset("/1")}, story)
@@ -900,7 +900,7 @@ class TestAdded:
             with opened(tmp_path, site) as crawl:
                 crawl.add(MAP)
                 await crawl.run()
-                crawl.runtime.checkpoints.save()
+                crawl.parts.checkpoints.save()
 
         async def second() -> None:
             with opened(tmp_path, site) as crawl:

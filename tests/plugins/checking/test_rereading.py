@@ -38,7 +38,7 @@ class Reread:
         crawler.spider = crawler.spidercls()
         crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
         self.crawler: Crawler = crawler
-        self.runtime = Crawl.of(crawler)
+        self.parts = Crawl.of(crawler)
         store(directory)
         self.found: list[tuple[str, str]] = []
         """Page and target of each link that was handed over."""
@@ -52,20 +52,20 @@ class Reread:
 
     def say(self, row: int | None) -> None:
         """Let the database say up to which row links have been read; None: nothing is to be read."""
-        batch = self.runtime.database.batch()
+        batch = self.parts.database.batch()
         if row is None:
             batch.delete("meta", LINKS_READ)
         else:
             batch.put("meta", LINKS_READ, row.to_bytes(8))
-        self.runtime.database.write(batch)
+        self.parts.database.write(batch)
 
     @property
     def said(self) -> int | None:
         """What a checkpoint of now says."""
-        batch = self.runtime.database.batch()
+        batch = self.parts.database.batch()
         self.rereading.prepare(batch)
-        self.runtime.database.write(batch)
-        data = self.runtime.database.get("meta", LINKS_READ)
+        self.parts.database.write(batch)
+        data = self.parts.database.get("meta", LINKS_READ)
         return None if data is None else int.from_bytes(data)
 
     @property
@@ -116,7 +116,7 @@ def store(directory: Path) -> None:
 def crawl(tmp_path: Path) -> Iterator[Reread]:
     made = Reread(tmp_path / "job")
     yield made
-    made.runtime.checkpoints.close_files()
+    made.parts.checkpoints.close_files()
 
 
 def test_without_a_repair_nothing_is_read(crawl: Reread) -> None:
@@ -167,8 +167,8 @@ def test_a_crawl_that_is_stopped_goes_on_with_it(crawl: Reread) -> None:
 
 def test_a_page_that_cannot_be_read(crawl: Reread, caplog: pytest.LogCaptureFixture) -> None:
     """It is named, and the others are read."""
-    (file,) = warc_files(crawl.runtime.directory.path)
-    with PageReader(crawl.runtime.directory.path) as reader:
+    (file,) = warc_files(crawl.parts.directory.path)
+    with PageReader(crawl.parts.directory.path) as reader:
         first = reader.get(1)
     assert first is not None
     content = bytearray(file.read_bytes())

@@ -48,7 +48,7 @@ class _Pages(SiteSpider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         page = self.page(response)
-        self.pages.append((page, PageText(page.url, self.runtime.reading.text(page), page.content_type)))
+        self.pages.append((page, PageText(page.url, self.crawl.reading.text(page), page.content_type)))
         yield from ()
 
 
