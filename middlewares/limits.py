@@ -20,8 +20,8 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.page_reading import NO_PARSER, with_content
 from sitecrawl.crawl.privates import is_closing, stop
-from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding

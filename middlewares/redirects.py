@@ -31,7 +31,7 @@ from sitecrawl.crawl.requests import (
 )
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Headers, pairs
-from sitecrawl.page.refusals import Kind, Refusal
+from sitecrawl.page.refusals import Refusal, RefusalKind
 from sitecrawl.urls.url import Url
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class RedirectsMiddleware(RedirectMiddleware):
         """Follow only one redirect to each login page."""
         refusals = self._crawl.refusals
         if refusals.leads_to_login(request.url, target.href):
-            refusals.met(request.url, Refusal(Kind.LOGIN_WALL))
+            refusals.met(request.url, Refusal(RefusalKind.LOGIN_WALL))
             raise LoginWall(f"{request.url} redirects to a page that asks for a login")
 
     def _count(self, request: Request, headers: Headers, size: int) -> None:

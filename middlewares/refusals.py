@@ -18,7 +18,7 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.page.items import pairs
-from sitecrawl.page.refusals import Kind, Refusal, has_password, refusal, returns_to
+from sitecrawl.page.refusals import Refusal, RefusalKind, has_password, refusal, returns_to
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class RefusalsMiddleware:
             self._crawl.refusals.met(request.url, found)
         elif found is None and (led_by := request.meta.get("redirect_urls")):
             self._look_for_login(led_by[-1], response)
-        is_challenge = found is not None and found.kind is Kind.CHALLENGE
+        is_challenge = found is not None and found.kind is RefusalKind.CHALLENGE
         wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
         if fetch is not None and not is_decided(response.status):
             self._crawl.frontier.manners.answered(fetch.visit, failed=is_challenge, retry_after=wait)
@@ -77,7 +77,7 @@ class RefusalsMiddleware:
 
     def _may_log_in(self, request: Request, found: Refusal) -> bool:
         """Whether the crawl has a login for it, so that the login part reports the outcome."""
-        return found.kind is Kind.LOGIN_WALL and self._crawl.access.login_of(host_of(request.url)) is not None
+        return found.kind is RefusalKind.LOGIN_WALL and self._crawl.access.login_of(host_of(request.url)) is not None
 
     def _again(self, request: Request, fetch: Fetch) -> Request | None:
         """A retry request; None when retries are used up."""
@@ -89,7 +89,7 @@ class RefusalsMiddleware:
         assert self._crawler.spider is not None
         adjust = self._priority_adjust
         return get_retry_request(
-            request, spider=self._crawler.spider, reason=Kind.CHALLENGE.value, priority_adjust=adjust
+            request, spider=self._crawler.spider, reason=RefusalKind.CHALLENGE.value, priority_adjust=adjust
         )
 
     def _look_for_login(self, asked: str, response: Response) -> None:
@@ -98,4 +98,4 @@ class RefusalsMiddleware:
         """
         if response.status == 200 and returns_to(response.url, asked) and has_password(response.body):
             self._crawl.refusals.login_at(response.url)
-            self._crawl.refusals.met(asked, Refusal(Kind.LOGIN_WALL))
+            self._crawl.refusals.met(asked, Refusal(RefusalKind.LOGIN_WALL))

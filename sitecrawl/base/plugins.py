@@ -49,8 +49,8 @@ class Plugin:
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Arguments of site spiders that are of no use without it, and dotted paths of the classes that do it."""
     reading: str = ""
-    """Dotted path of a class that replaces `sitecrawl.crawl.reading.PageReading` if one of `wanted_by` is set. It is
-    made with settings and Scrapy's stats."""
+    """Dotted path of a class that replaces `sitecrawl.crawl.page_reading.PageReading` if one of `wanted_by` is set.
+    It is made with settings and Scrapy's stats."""
     needs: Collection[str] = ()
     """Other plug-ins that this one needs."""
 

@@ -25,7 +25,7 @@ _PATIENCE: Final = 8_000
 _SECONDS: Final = 5.0
 """For which Redis' answer is waited for."""
 
-Answer = TypeVar("Answer")
+_Reply = TypeVar("_Reply")
 
 
 class Heard(NamedTuple):
@@ -75,7 +75,7 @@ class Board:
             await self._steps.client.aclose()
 
 
-async def _of_redis(answer: Awaitable[Answer]) -> Answer | None:
+async def _of_redis(answer: Awaitable[_Reply]) -> _Reply | None:
     """Return the answer of Redis; None without one."""
     try:
         async with asyncio.timeout(_SECONDS):

@@ -12,10 +12,10 @@ from scrapy.crawler import CrawlerProcessBase
 from sitecrawl.base.display import printable
 from sitecrawl.crawl.traffic import Traffic
 
-Kind = TypeVar("Kind", bound=Spider)
+_Spider = TypeVar("_Spider", bound=Spider)
 
 
-def run_spider(process: CrawlerProcessBase, kind: type[Kind], **arguments: Any) -> tuple[Kind, dict[str, Any]]:
+def run_spider(process: CrawlerProcessBase, kind: type[_Spider], **arguments: Any) -> tuple[_Spider, dict[str, Any]]:
     """The spider after its crawl, and the statistics. Raises whatever kept the crawl from beginning."""
     crawler = process.create_crawler(kind)
     task = asyncio.ensure_future(process.crawl(crawler, **arguments))

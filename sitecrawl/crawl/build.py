@@ -29,9 +29,9 @@ from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.own_frontier import own_frontier
+from sitecrawl.crawl.page_reading import PageReading, page_reading
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import stop, wake
-from sitecrawl.crawl.reading import PageReading, page_reading
 from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.crawl.seed_hosts import SeedHosts

@@ -20,7 +20,7 @@ from sitecrawl.crawldir.meta import REFUSALS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.crawldir.refusals import HostRefusals, RefusalTotals
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.refusals import SHELL_SIZE, Kind, Refusal, is_shell, returns_to
+from sitecrawl.page.refusals import SHELL_SIZE, Refusal, RefusalKind, is_shell, returns_to
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -31,38 +31,40 @@ _MAX_LOGINS: Final = 1000
 """Most login pages remembered."""
 
 NAMES: Final[Mapping[str, str]] = {
-    Kind.CHALLENGE: "challenges",
-    Kind.RATE_LIMITED: "rate limits",
-    Kind.LOGIN_WALL: "login walls",
-    Kind.EMPTY_SHELL: "empty shells",
-    Kind.EMPTY_RENDERED: "empty in a browser",
-    Kind.LOGGED_OUT: "logged out",
-    Kind.LOGIN_FAILED: "logins failed",
+    RefusalKind.CHALLENGE: "challenges",
+    RefusalKind.RATE_LIMITED: "rate limits",
+    RefusalKind.LOGIN_WALL: "login walls",
+    RefusalKind.EMPTY_SHELL: "empty shells",
+    RefusalKind.EMPTY_RENDERED: "empty in a browser",
+    RefusalKind.LOGGED_OUT: "logged out",
+    RefusalKind.LOGIN_FAILED: "logins failed",
 }
 """Names of kinds in tables."""
 WORDS: Final[Mapping[str, str]] = {
-    Kind.CHALLENGE: "asks for a proof that a browser or a person is there",
-    Kind.RATE_LIMITED: "says that it is asked too often",
-    Kind.LOGIN_WALL: "shows its pages only after a login",
-    Kind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
-    Kind.EMPTY_RENDERED: "sends a page of scripts that has no text and no links in a browser, either",
-    Kind.LOGGED_OUT: "has logged the crawl out",
-    Kind.LOGIN_FAILED: "does not let the crawl log in",
+    RefusalKind.CHALLENGE: "asks for a proof that a browser or a person is there",
+    RefusalKind.RATE_LIMITED: "says that it is asked too often",
+    RefusalKind.LOGIN_WALL: "shows its pages only after a login",
+    RefusalKind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
+    RefusalKind.EMPTY_RENDERED: "sends a page of scripts that has no text and no links in a browser, either",
+    RefusalKind.LOGGED_OUT: "has logged the crawl out",
+    RefusalKind.LOGIN_FAILED: "does not let the crawl log in",
 }
 ADVICE: Final[Mapping[str, str]] = {
-    Kind.CHALLENGE: "It gets none, and rests. Crawl it slower (-s DOWNLOAD_DELAY=10), say who you are "
+    RefusalKind.CHALLENGE: "It gets none, and rests. Crawl it slower (-s DOWNLOAD_DELAY=10), say who you are "
     "(-s SITECRAWL_CONTACT=...), ask its owner, or leave it out",
-    Kind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
-    Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and let the crawl log in (docs/login.md)",
-    Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
+    RefusalKind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
+    RefusalKind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and let the crawl log in "
+    "(docs/login.md)",
+    RefusalKind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
-    Kind.EMPTY_RENDERED: "Give its scripts more time (-s SITECRAWL_RENDER_WAIT=20), or look for a sitemap "
+    RefusalKind.EMPTY_RENDERED: "Give its scripts more time (-s SITECRAWL_RENDER_WAIT=20), or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
-    Kind.LOGGED_OUT: "It logs in again where it can. If that happens often, others may use the same account, or a "
-    "link ends the session: leave it out (deny)",
-    Kind.LOGIN_FAILED: "Its pages wait, and are not asked for. Look at the sheet's login, and resume the crawl",
+    RefusalKind.LOGGED_OUT: "It logs in again where it can. If that happens often, others may use the same account, "
+    "or a link ends the session: leave it out (deny)",
+    RefusalKind.LOGIN_FAILED: "Its pages wait, and are not asked for. Look at the sheet's login, and resume the "
+    "crawl",
 }
-_TOLD_AT: Final = {**dict.fromkeys(Kind, 1), Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3}
+_TOLD_AT: Final = {**dict.fromkeys(RefusalKind, 1), RefusalKind.RATE_LIMITED: 3, RefusalKind.LOGIN_WALL: 3}
 """Number of refusals at which a host is named in the log, because single ones need no action."""
 PAGE: Final = "docs/refused.md"
 
@@ -118,7 +120,7 @@ class Refusals(Participant):
             return
         is_first = page.referrer is None or host_of(page.referrer) != host_of(page.url)
         if is_first and len(page.body) <= SHELL_SIZE and is_shell(page.body):
-            self.met(page.url, Refusal(Kind.EMPTY_RENDERED if fetch.parts else Kind.EMPTY_SHELL))
+            self.met(page.url, Refusal(RefusalKind.EMPTY_RENDERED if fetch.parts else RefusalKind.EMPTY_SHELL))
 
     def prepare(self, batch: Batch) -> None:
         if self._has_changed:

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.causes import of_exception
-from sitecrawl.crawl.reading import QUARANTINED
+from sitecrawl.crawl.page_reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES, OF_TDM_FILES
-from sitecrawl.page.refusals import Kind
+from sitecrawl.page.refusals import RefusalKind
 
 LOST: Final = "cluster/lost_pages"
 """The statistic of pages that a worker has fetched and that do not count."""
@@ -92,7 +92,7 @@ class Traffic:
             rendered=stats.get("rendering/pages", 0),
             gained=stats.get("rendering/gained", 0),
             not_rendered=stats.get("rendering/given_up", 0),
-            refusals=Counter({kind: n for kind in Kind if (n := stats.get(REFUSED + kind, 0))}),
+            refusals=Counter({kind: n for kind in RefusalKind if (n := stats.get(REFUSED + kind, 0))}),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )
 

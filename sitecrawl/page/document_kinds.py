@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-Kind = Literal["pdf", "office"]
+DocumentKind = Literal["pdf", "office"]
 
 _PDF: Final = frozenset({"application/pdf", "application/x-pdf"})
 _OFFICE: Final = re.compile(
@@ -43,7 +43,7 @@ def may_be_document(content_type: str) -> bool:
     return content_type in _PDF or content_type in _VAGUE or _OFFICE.match(content_type) is not None
 
 
-def kind_of(content_type: str, body: bytes) -> Kind | None:
+def kind_of(content_type: str, body: bytes) -> DocumentKind | None:
     """Kind of document of `body`; None for none."""
     if content_type in _PDF:
         return "pdf" if _PDF_MAGIC in body[: _PDF_WITHIN + len(_PDF_MAGIC)] else None

@@ -31,7 +31,7 @@ from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse
 
 
-class Kind(StrEnum):
+class RefusalKind(StrEnum):
     """Kinds of refusals. The value is also the name of the statistic."""
 
     RATE_LIMITED = "rate_limited"
@@ -46,7 +46,7 @@ class Kind(StrEnum):
 class Refusal(NamedTuple):
     """One refusal."""
 
-    kind: Kind
+    kind: RefusalKind
     by: str = ""
     """Maker of the challenge, or reason of the failed login."""
 
@@ -178,8 +178,8 @@ def refusal(status: int, headers: Headers, body: bytes) -> Refusal | None:
     if (challenged := challenge(status, headers, body)) is not None:
         return challenged
     if status == 429 or (status == 503 and any(name.lower() == b"retry-after" for name, _ in headers)):
-        return Refusal(Kind.RATE_LIMITED)
-    return Refusal(Kind.LOGIN_WALL) if status == 401 else None
+        return Refusal(RefusalKind.RATE_LIMITED)
+    return Refusal(RefusalKind.LOGIN_WALL) if status == 401 else None
 
 
 def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
@@ -190,7 +190,7 @@ def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
         if lowered == b"content-type":
             is_html = b"html" in value.lower()
         elif (mark := _BY_HEADER.get(lowered)) is not None and mark.counts(value, status):
-            return Refusal(Kind.CHALLENGE, mark.by)
+            return Refusal(RefusalKind.CHALLENGE, mark.by)
     if not is_html or status not in STATUSES:
         return None
     passes = status < 300
@@ -213,7 +213,7 @@ def _marked(body: bytes, looked_at: bytes) -> Refusal | None:
     if not marks:
         return None
     text = visible(body)
-    return next((Refusal(Kind.CHALLENGE, mark.by) for mark in marks if _counts(mark, body, text)), None)
+    return next((Refusal(RefusalKind.CHALLENGE, mark.by) for mark in marks if _counts(mark, body, text)), None)
 
 
 def _counts(mark: BodyMark, body: bytes, text: bytes) -> bool:

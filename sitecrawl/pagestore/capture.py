@@ -8,7 +8,7 @@ from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter
 from sitecrawl.pagestore.lookup import host_of, url_key
-from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, Kind, urn
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, CaptureKind, urn
 from sitecrawl.urls.url import MAX_URL_LENGTH
 
 MAX_TITLE = 2_000
@@ -32,7 +32,7 @@ class Capture(NamedTuple):
     """Duration of the download."""
     method: str
     status: int
-    kind: Kind
+    kind: CaptureKind
     content_type: str
     """Media type, lower case, without parameters; empty if unknown."""
     charset: str | None
@@ -83,7 +83,7 @@ def describe(
     exchange: Exchange,
     page: PageItem | None,
     place: Place,
-    kind: Kind | None = None,
+    kind: CaptureKind | None = None,
     *,
     counter: LinkCounter = BY_URL,
 ) -> Capture:
@@ -140,7 +140,7 @@ def header(exchange: Exchange, name: bytes) -> str:
     return ""
 
 
-def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
+def kind_of(exchange: Exchange, page: PageItem | None) -> CaptureKind:
     for kind in (RENDERED, SCREENSHOT):
         if exchange.url.startswith(urn(kind, "")):
             return kind

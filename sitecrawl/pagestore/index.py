@@ -29,7 +29,7 @@ from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.columns import checksum, whole_row
-from sitecrawl.pagestore.record import Kind
+from sitecrawl.pagestore.record import CaptureKind
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
@@ -42,7 +42,7 @@ ELSEWHERE = 0
 _TYPES = {
     str: "TEXT NOT NULL",
     str | None: "TEXT",
-    Kind: "TEXT NOT NULL",
+    CaptureKind: "TEXT NOT NULL",
     int: "INTEGER NOT NULL",
     int | None: "INTEGER",
     float: "REAL NOT NULL",

@@ -19,7 +19,7 @@ from sitecrawl.pagestore.columns import Check, whole_row
 from sitecrawl.pagestore.gzipping import decompress_last_member, decompress_member
 from sitecrawl.pagestore.index import ELSEWHERE, ROW, connect_read_only, damaged_rows
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
-from sitecrawl.pagestore.record import Kind
+from sitecrawl.pagestore.record import CaptureKind
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class PageFilter:
     """A part of the URL, in which `*` stands for anything."""
     since: float | None = None
     """Fetched at or after this Unix time, in seconds."""
-    kind: Kind | None = None
+    kind: CaptureKind | None = None
     """None: all but captures stored with pages (requisites, and what a browser made)."""
     after: int | None = None
     """Stored after the capture with this id, in a single store."""
@@ -148,7 +148,7 @@ class PageReader:
         found = self._select("id > :id AND kind = 'page' ORDER BY id LIMIT 1", {"id": part.id})
         return found[0] if found else None
 
-    def rendered(self, capture: Capture, kind: Kind = record.RENDERED) -> Capture | None:
+    def rendered(self, capture: Capture, kind: CaptureKind = record.RENDERED) -> Capture | None:
         """Capture of a page's DOM or picture by a browser; None if it was not rendered."""
         keys = [record.urn(kind, capture.url)]
         found = self._select("url_key IN (?) ORDER BY id", keys)

@@ -95,11 +95,11 @@ class HttpMessage:
     body: bytes
 
 
-Kind = Literal["page", "redirect", "error", "robots", "quarantined", "requisite", "rendered", "view", "other"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+CaptureKind = Literal["page", "redirect", "error", "robots", "quarantined", "requisite", "rendered", "view", "other"]
+KINDS: tuple[CaptureKind, ...] = get_args(CaptureKind)
 RENDERED: Final = "rendered"
 SCREENSHOT: Final = "view"
-OF_PAGES: Final[tuple[Kind, ...]] = ("requisite", RENDERED, SCREENSHOT)
+OF_PAGES: Final[tuple[CaptureKind, ...]] = ("requisite", RENDERED, SCREENSHOT)
 """Kinds of captures stored with pages that are no pages."""
 
 
@@ -111,7 +111,7 @@ def urn(kind: str, url: str) -> str:
 class Reading(NamedTuple):
     """The crawl's reading of a response, kept in the record so that the page index can be made again."""
 
-    kind: Kind
+    kind: CaptureKind
     depth: int | None
     """Links from a seed to the page that a spider made of it; None without one."""
 

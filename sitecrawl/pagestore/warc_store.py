@@ -31,7 +31,7 @@ from sitecrawl.pagestore.index import ELSEWHERE, Original, PageIndex, Position
 from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.pagestore.record import Kind
+from sitecrawl.pagestore.record import CaptureKind
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.urls.url import MAX_URL_LENGTH
 
@@ -83,7 +83,7 @@ class WarcStore(Participant):
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         with self._writing:
             digest, original = self._body_of(exchange)
-            kind: Kind = "requisite" if is_requisite else kind_of(exchange, page)
+            kind: CaptureKind = "requisite" if is_requisite else kind_of(exchange, page)
             reading = record.Reading(kind, page.depth if page is not None else None)
             request, response = self._members(exchange, digest, original, reading)
             place = self._append(request, response, digest, None if original is None else original.id)

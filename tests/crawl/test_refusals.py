@@ -17,7 +17,7 @@ from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.page.refusals import Kind
+from sitecrawl.page.refusals import RefusalKind
 
 SHELL = b'<!doctype html><title>App</title><div id="root"></div><script src="/app.js"></script>'
 
@@ -31,8 +31,10 @@ def shell() -> Fetch:
     return fetch
 
 
-@pytest.mark.parametrize(("failed", "found"), [(False, {Kind.EMPTY_SHELL: 1}), (True, {})])
-def test_a_shell_that_a_browser_could_not_show(tmp_path: Path, *, failed: bool, found: dict[Kind, int]) -> None:
+@pytest.mark.parametrize(("failed", "found"), [(False, {RefusalKind.EMPTY_SHELL: 1}), (True, {})])
+def test_a_shell_that_a_browser_could_not_show(
+    tmp_path: Path, *, failed: bool, found: dict[RefusalKind, int]
+) -> None:
     """It says nothing of its site, and nobody is told to have it rendered."""
     with closing(database_at(tmp_path, "h")) as database:
         refusals = Refusals(database, StatsCollector(get_crawler()))

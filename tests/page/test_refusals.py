@@ -8,7 +8,7 @@ from sitecrawl.page.refusals import (
     BODY_MARKS,
     HEADER_MARKS,
     MAX_SIZE,
-    Kind,
+    RefusalKind,
     challenge,
     has_password,
     is_shell,
@@ -148,7 +148,7 @@ NO_CHALLENGES: dict[str, tuple[int, bytes]] = {
 def test_challenges(by: str, answer: tuple[int, bytes]) -> None:
     """Each is known by its body, and whose it is."""
     found = challenge(answer[0], HTML, answer[1])
-    assert found == (Kind.CHALLENGE, by)
+    assert found == (RefusalKind.CHALLENGE, by)
 
 
 @pytest.mark.parametrize("answer", NO_CHALLENGES.values(), ids=NO_CHALLENGES.keys())
@@ -173,7 +173,7 @@ def test_headers(mark: object) -> None:
     status = min(header.statuses or {429})
     for value in header.values:
         named = [(header.name.title(), value.upper())]
-        assert challenge(status, named, b"\x1f\x8b") == (Kind.CHALLENGE, header.by)
+        assert challenge(status, named, b"\x1f\x8b") == (RefusalKind.CHALLENGE, header.by)
     assert challenge(status, [(header.name, b"allow")], b"") is None
     assert header.statuses is None or challenge(200, [(header.name, min(header.values))], b"") is None
 
@@ -187,16 +187,16 @@ def test_every_mark_has_a_source() -> None:
 @pytest.mark.parametrize(
     ("status", "headers", "kind"),
     [
-        (429, [], Kind.RATE_LIMITED),
-        (503, [(b"retry-after", b"5")], Kind.RATE_LIMITED),
+        (429, [], RefusalKind.RATE_LIMITED),
+        (503, [(b"retry-after", b"5")], RefusalKind.RATE_LIMITED),
         (503, [], None),
-        (401, [], Kind.LOGIN_WALL),
+        (401, [], RefusalKind.LOGIN_WALL),
         (403, [], None),
         (404, [], None),
         (200, [], None),
     ],
 )
-def test_statuses(status: int, headers: list[tuple[bytes, bytes]], kind: Kind | None) -> None:
+def test_statuses(status: int, headers: list[tuple[bytes, bytes]], kind: RefusalKind | None) -> None:
     """What a status says alone."""
     found = refusal(status, headers, b"")
     assert (found.kind if found is not None else None) == kind

@@ -9,12 +9,12 @@ from pagestore_helpers import STARTED, exchange, page
 from sitecrawl.pagestore.collecting import collect
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader
-from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, Kind, urn
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, CaptureKind, urn
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 
 ROOT = "http://site.example/"
-MADE: tuple[Kind, ...] = (RENDERED, SCREENSHOT)
+MADE: tuple[CaptureKind, ...] = (RENDERED, SCREENSHOT)
 """What a browser makes of a page."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from crawling import scrapy
 
-from sitecrawl.plugins.jobs.reading import described
+from sitecrawl.plugins.jobs.job import described
 from sitecrawl.spiders.arguments import NAMES
 
 

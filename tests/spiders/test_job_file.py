@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.plugins.extract.spider import ExtractSpider
 from sitecrawl.plugins.focused.spider import FocusedSpider
-from sitecrawl.plugins.jobs.reading import read_job
+from sitecrawl.plugins.jobs.job import read_job
 from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.job_file import arguments_of, has_directory, with_job_file
 

@@ -35,9 +35,9 @@ from sitecrawl.crawl.ending import HELD_BACK, NO_BROWSER
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import outputs
+from sitecrawl.crawl.page_reading import NO_PARSER
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import crawler_of
-from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest

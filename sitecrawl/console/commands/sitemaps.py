@@ -16,7 +16,7 @@ from sitecrawl.console.listing import write
 from sitecrawl.console.sitemap_rows import SITEMAPS, ordered, show
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawl.sitemaps.added import leave
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -83,7 +83,7 @@ def _knowledge(record: SitemapRecord) -> tuple[int, float]:
 def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
     if opts.host is not None and record.host != opts.host:
         return False
-    return opts.all or (record.kind == Kind.SITEMAP and record.successes > 0)
+    return opts.all or (record.kind == SitemapKind.SITEMAP and record.successes > 0)
 
 
 def _show(directory: Path, text: str) -> None:

@@ -20,7 +20,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.sitemaps import schedule
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
@@ -71,10 +71,10 @@ class Discovery:
                 continue
             root = parse(f"{site.origin}/")
             self._search_robots(parse(root.href + "robots.txt"), robots_fetched=robots_fetched)
-            self._registry.add(root, Kind.FRONT)
+            self._registry.add(root, SitemapKind.FRONT)
 
     def _search_robots(self, url: Url, *, robots_fetched: bool) -> None:
-        record = self._registry.remember(url, Kind.ROBOTS, How.HAND)
+        record = self._registry.remember(url, SitemapKind.ROBOTS, How.HAND)
         if record is None:
             return
         key = self._registry.key(url)
@@ -112,7 +112,7 @@ class Discovery:
     def read(self, answer: SitemapResponse) -> None:
         """Take what robots.txt or a front page names, or what the host says of an address that cannot exist."""
         record, response = answer.record, answer.response
-        if record.kind == Kind.ROBOTS:
+        if record.kind == SitemapKind.ROBOTS:
             self._read_robots(answer.key, record, _Robots.of(response))
             return
         if answer.is_success:
@@ -124,7 +124,7 @@ class Discovery:
     def _read_page(self, answer: SitemapResponse) -> int:
         """How many new sitemaps the page names."""
         record, response = answer.record, answer.response
-        if record.kind == Kind.MISSING:
+        if record.kind == SitemapKind.MISSING:
             record.text_hash = answer.answer.text_hash
             return 0
         named = on_page(response.body, answer.head)
@@ -136,7 +136,7 @@ class Discovery:
     def _add(self, record: SitemapRecord, url: Url, how: How) -> bool:
         if self._registry.key(url) not in self._store and not self._registry.may_name(record, url.host):
             return False
-        return self._registry.add(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
+        return self._registry.add(url, SitemapKind.SITEMAP, how, parent=record.url, vouchers=[record.host])
 
     def end_visit(self, key: bytes, record: SitemapRecord, now: float) -> None:
         """A visit is over: plan the next, and go on with the search on its host."""
@@ -153,23 +153,23 @@ class Discovery:
     def _guess_next(self, host: str) -> None:
         """Ask for the next usual address, if nothing that the site names is under way, and it has room for one."""
         records = self._store.of_host(host)
-        fronts = [record for record in records if record.kind == Kind.FRONT]
+        fronts = [record for record in records if record.kind == SitemapKind.FRONT]
         if not any(record.state != SitemapState.MOVED and _has_answered(record) for record in fronts):
             return
         speaking = self._store.speaking_for(host)
         if any(record.state == SitemapState.OPEN and record.how != How.INDEX for record in speaking):
             return
         front = fronts[0].url
-        missing = next((record for record in records if record.kind == Kind.MISSING), None)
+        missing = next((record for record in records if record.kind == SitemapKind.MISSING), None)
         if missing is None:
-            self._registry.add(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
+            self._registry.add(parse(f"sitemap-{secrets.token_hex(8)}.html", front), SitemapKind.MISSING)
         elif len(_counted(speaking, missing, time.time())) < GUESSES:
-            any(self._registry.add(url, Kind.SITEMAP, How.USUAL, parent=front) for url in usual(parse(front)))
+            any(self._registry.add(url, SitemapKind.SITEMAP, How.USUAL, parent=front) for url in usual(parse(front)))
 
 
 def _counted(speaking: Iterable[SitemapRecord], missing: SitemapRecord, now: float) -> list[SitemapRecord]:
     """The guesses of a host that count against what it has room for."""
-    sitemaps = [record for record in speaking if record.kind == Kind.SITEMAP]
+    sitemaps = [record for record in speaking if record.kind == SitemapKind.SITEMAP]
     guesses = [record for record in sitemaps if record.how == How.USUAL]
     if _is_there(missing) and all(record.state != SitemapState.VALID and _is_there(record) for record in guesses):
         return guesses

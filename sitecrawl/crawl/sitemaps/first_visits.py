@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY
 from sitecrawl.page.sitemap.locations import How
 
@@ -73,7 +73,7 @@ class FirstVisits:
 
     def note(self, key: bytes, record: SitemapRecord) -> None:
         """Note a new or changed record."""
-        counts = record.kind == Kind.SITEMAP and record.how in _NAMED
+        counts = record.kind == SitemapKind.SITEMAP and record.how in _NAMED
         noted = self._noted.get(key)
         if noted is None:
             noted = self._noted[key] = _Noted(record.site, _nesting(record))
@@ -81,7 +81,7 @@ class FirstVisits:
                 insort(self._sites[noted.site].named, record.found)
                 self._gains[record.parent] -= 1
         site = self._sites[noted.site]
-        if record.kind == Kind.SITEMAP:
+        if record.kind == SitemapKind.SITEMAP:
             site.new += record.new - noted.new
             self._gains[record.parent] += record.new - noted.new
             noted.new = record.new
@@ -143,7 +143,7 @@ class FirstVisits:
 
 def _nesting(source: SitemapRecord) -> int:
     """Of a robots.txt or front page 0, of what these name 1, of an index within an index 2."""
-    return 0 if source.kind != Kind.SITEMAP else 1 + (source.how == How.INDEX)
+    return 0 if source.kind != SitemapKind.SITEMAP else 1 + (source.how == How.INDEX)
 
 
 def _since(site: _Site, now: float) -> int:

@@ -18,7 +18,7 @@ MAX_NEWS: Final = 20
 """Visits whose new links are remembered one by one."""
 
 
-class Kind(IntEnum):
+class SitemapKind(IntEnum):
     """What is expected at an address."""
 
     SITEMAP = 0
@@ -49,7 +49,7 @@ class SitemapRecord:
     url: str
     host: str
     """Of `url`, with its port where that is not the scheme's own."""
-    kind: Kind = Kind.SITEMAP
+    kind: SitemapKind = SitemapKind.SITEMAP
     how: How = How.HAND
     parent: str = ""
     """What named it."""
@@ -128,7 +128,7 @@ class SitemapRecord:
     @property
     def is_guess(self) -> bool:
         """Whether it is a guessed address at which no sitemap was found."""
-        return self.kind == Kind.MISSING or (self.how == How.USUAL and self.state != SitemapState.VALID)
+        return self.kind == SitemapKind.MISSING or (self.how == How.USUAL and self.state != SitemapState.VALID)
 
     @property
     def spam_share(self) -> float:
@@ -170,8 +170,15 @@ def _news(pairs: Any) -> list[tuple[float, int]]:
 
 _NAMES: Final = tuple(f.name for f in fields(SitemapRecord))
 _NEW: Final = {name: getattr(SitemapRecord("", ""), name) for name in _NAMES}
-_MAKERS: Final = {"kind": Kind, "how": How, "state": SitemapState, "form": Form, "problems": Problem, "news": _news}
+_MAKERS: Final = {
+    "kind": SitemapKind,
+    "how": How,
+    "state": SitemapState,
+    "form": Form,
+    "problems": Problem,
+    "news": _news,
+}
 
 
 def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, (Kind, How, SitemapState, Form, Problem)) else value
+    return value.value if isinstance(value, (SitemapKind, How, SitemapState, Form, Problem)) else value

@@ -14,7 +14,7 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemaps.discovery import Discovery
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
@@ -58,7 +58,7 @@ class Redirects:
         new_key = self._registry.key(target)
         known = self._registry.crawl.frontier.urls.get(new_key)
         found = self._store.get(new_key)
-        if found is None and known is None and (record.kind != Kind.SITEMAP or record.how == How.USUAL):
+        if found is None and known is None and (record.kind != SitemapKind.SITEMAP or record.how == How.USUAL):
             return False  # out of scope
         if new_key == key or (found is not None and found.kind != record.kind):
             return False
@@ -76,9 +76,9 @@ class Redirects:
         """`old` is at `url`: its host has said so, and vouches for that. `robots_fetched`: as in `search`."""
         old.state, old.next_visit = SitemapState.MOVED, NEVER
         self._store.put(old_key, old)
-        if old.kind == Kind.FRONT and url.host != old.host:
+        if old.kind == SitemapKind.FRONT and url.host != old.host:
             self._discovery.search([url], robots_fetched=robots_fetched)
-        vouchers = {*old.vouchers, old.host} if old.kind == Kind.SITEMAP else old.vouchers
+        vouchers = {*old.vouchers, old.host} if old.kind == SitemapKind.SITEMAP else old.vouchers
         found = self._registry.remember(url, old.kind, old.how, parent=old.parent or old.url, vouchers=vouchers)
         if found is not None:
             found.origin, found.hops = old.url, old.hops + 1

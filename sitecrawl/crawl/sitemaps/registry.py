@@ -12,7 +12,7 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.frontier.contract import Asked, Capability
@@ -54,7 +54,7 @@ class Registry:
         return self.crawl.keys.fingerprints.url(self.crawl.keys.canonicalizer.canonical(url))
 
     def add(
-        self, url: Url, kind: Kind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()
+        self, url: Url, kind: SitemapKind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()
     ) -> bool:
         """Remember an address and queue it; False if it is known."""
         record = self.remember(url, kind, how, parent=parent, vouchers=vouchers)
@@ -64,7 +64,7 @@ class Registry:
         return True
 
     def remember(
-        self, url: Url, kind: Kind, how: How, *, parent: str = "", vouchers: Iterable[str] = ()
+        self, url: Url, kind: SitemapKind, how: How, *, parent: str = "", vouchers: Iterable[str] = ()
     ) -> SitemapRecord | None:
         """A new record; None if there is one, which learns of the `vouchers`."""
         key = self.key(url)
@@ -81,7 +81,9 @@ class Registry:
         self.store.put(key, record)
         if not self.crawl.peers.has(url.host):
             self.store.first_visits.passed_on(key)
-        self.crawl.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
+        self.crawl.stats.inc_value(
+            f"sitemaps/found/{how.value}" if kind == SitemapKind.SITEMAP else "sitemaps/sources"
+        )
         return record
 
     def may_name(self, source: SitemapRecord, host: str) -> bool:
@@ -140,12 +142,12 @@ class Registry:
             url = parse(response.request.url if response.request is not None else response.url)
         except InvalidUrl:
             return
-        self.remember(url, Kind(kind), How(how), parent=parent, vouchers=vouchers)
+        self.remember(url, SitemapKind(kind), How(how), parent=parent, vouchers=vouchers)
 
     def queue(self, key: bytes, record: SitemapRecord) -> bool:
         """Ask for a sitemap, on condition that it has changed since the last time; False if it is asked for now."""
         meta: dict[str, object] = {}
-        if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
+        if record.kind == SitemapKind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
             meta["dont_obey_robotstxt"] = True
         if record.is_guess:
             meta[GUESS] = True
@@ -156,13 +158,13 @@ class Registry:
         if frontier.again(key, priority=priority, request=request):
             return True
         link = Link(record.url, record.host, priority=priority, key=key)
-        asked = Asked(request=request, brings_credit=record.kind == Kind.SITEMAP)
+        asked = Asked(request=request, brings_credit=record.kind == SitemapKind.SITEMAP)
         return bool(frontier.add([link], depth=_DEPTH, asked=asked))
 
 
 def _payer(source: SitemapRecord, host: str) -> str:
     """The site whose budget pays for a sitemap on `host` that `source` names."""
-    return site_of(host) if source.kind == Kind.SITEMAP and not source.vouchers else source.site
+    return site_of(host) if source.kind == SitemapKind.SITEMAP and not source.vouchers else source.site
 
 
 def _nested(store: SitemapStore) -> Counter[str]:

@@ -9,11 +9,11 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.page.items import PageItem, pairs
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.sitemap.locations import Answer
+from sitecrawl.page.sitemap.locations import SitemapAnswer
 
 _HEAD: Final = 64 << 10
 """Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
@@ -52,8 +52,8 @@ class SitemapResponse:
         return self.is_success and self.head.content_type in HTML and not self.record.is_guess
 
     @property
-    def answer(self) -> Answer:
-        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.head)
+    def answer(self) -> SitemapAnswer:
+        return SitemapAnswer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.head)
 
     def header(self, name: str) -> str:
         return (self.response.headers.get(name) or b"").decode("latin-1")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from sitecrawl.crawl.sitemaps.record import MAX_NEWS, NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import MAX_NEWS, NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.page.sitemap.locations import How
 
 DAY: Final = 86_400.0
@@ -95,9 +95,9 @@ def weight(record: SitemapRecord) -> float:
 
 def is_watched(record: SitemapRecord) -> bool:
     """Whether the sitemap will be visited again."""
-    if record.kind == Kind.MISSING or record.state == SitemapState.MOVED:
+    if record.kind == SitemapKind.MISSING or record.state == SitemapState.MOVED:
         return False
-    if record.kind in {Kind.ROBOTS, Kind.FRONT} or _may_come_back(record):
+    if record.kind in {SitemapKind.ROBOTS, SitemapKind.FRONT} or _may_come_back(record):
         return True
     is_spam = record.visits >= _HOPELESS and record.entries == 0 and record.alien > 0
     return record.state == SitemapState.VALID and not is_spam

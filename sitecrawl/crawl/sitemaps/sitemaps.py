@@ -27,11 +27,11 @@ from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.discovery import Discovery
-from sitecrawl.crawl.sitemaps.reading import Reading
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.redirects import Redirects
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
+from sitecrawl.crawl.sitemaps.sitemap_visit import SitemapVisit
 from sitecrawl.page.items import Link
 from sitecrawl.page.sitemap.locations import How
 from sitecrawl.pagestore.record import NOT_MODIFIED
@@ -87,8 +87,8 @@ class Sitemaps:
         for url in urls:
             self._crawl.seed_hosts.add(url.host)
             key = self._registry.key(url)
-            record = self._registry.remember(url, Kind.SITEMAP, How.HAND) or self.store.get(key)
-            if record is not None and record.kind == Kind.SITEMAP:
+            record = self._registry.remember(url, SitemapKind.SITEMAP, How.HAND) or self.store.get(key)
+            if record is not None and record.kind == SitemapKind.SITEMAP:
                 record.how, record.next_visit = How.HAND, time.time()
                 self.store.put(key, record)
 
@@ -160,7 +160,7 @@ class Sitemaps:
 
     async def _read(self, answer: SitemapResponse) -> None:
         """Raises `Stopping`."""
-        if answer.record.kind != Kind.SITEMAP:
+        if answer.record.kind != SitemapKind.SITEMAP:
             self._discovery.read(answer)
             return
         try:
@@ -183,7 +183,7 @@ class Sitemaps:
             self._crawl.stats.inc_value("sitemaps/unchanged")
             new = 0
         elif status == 200:
-            new = await Reading(self._registry, answer, self._limits, self._cooperator, self._refetched).run()
+            new = await SitemapVisit(self._registry, answer, self._limits, self._cooperator, self._refetched).run()
         if new is None:
             return False
         if not unchanged:
@@ -248,7 +248,7 @@ class Sitemaps:
 
     def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
         """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""
-        if record.kind == Kind.SITEMAP:
+        if record.kind == SitemapKind.SITEMAP:
             self._crawl.stats.inc_value("sitemaps/failed")
         schedule.failed(record, now, seconds=seconds)
         self._discovery.end_visit(key, record, now)

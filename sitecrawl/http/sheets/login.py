@@ -47,7 +47,7 @@ _LOGOUT: Final = re.compile(
 )
 
 
-class Kind(StrEnum):
+class LoginKind(StrEnum):
     """A way to log in."""
 
     FORM = "form"
@@ -56,16 +56,16 @@ class Kind(StrEnum):
     COOKIES = "cookies"
 
 
-_NEEDS: Final[Mapping[Kind, frozenset[str]]] = {
-    Kind.FORM: frozenset({"url", "fields"}),
-    Kind.BEARER: frozenset({"token"}),
-    Kind.BASIC: frozenset({"user", "password"}),
-    Kind.COOKIES: frozenset({"file"}),
+_NEEDS: Final[Mapping[LoginKind, frozenset[str]]] = {
+    LoginKind.FORM: frozenset({"url", "fields"}),
+    LoginKind.BEARER: frozenset({"token"}),
+    LoginKind.BASIC: frozenset({"user", "password"}),
+    LoginKind.COOKIES: frozenset({"file"}),
 }
 _OF_ALL: Final = frozenset({"kind", "logged_out", "required", "over_http", "per_hour"})
-_ALSO: Final[Mapping[Kind, frozenset[str]]] = {
-    Kind.FORM: frozenset({"form", "success"}),
-    Kind.COOKIES: frozenset({"url"}),
+_ALSO: Final[Mapping[LoginKind, frozenset[str]]] = {
+    LoginKind.FORM: frozenset({"form", "success"}),
+    LoginKind.COOKIES: frozenset({"url"}),
 }
 
 
@@ -96,7 +96,7 @@ class Secret:
 class Login:
     """See the module. Make it with `Login.read`."""
 
-    kind: Kind
+    kind: LoginKind
     url: str = ""
     """The page with the form; of cookies, the page to which the site leads whoever is logged out."""
     fields: tuple[tuple[str, Secret], ...] = ()
@@ -124,7 +124,7 @@ class Login:
         """What a sheet's `login` says, which the schema has found sound. Raises `OptionError` for what is of another
         kind; files and the environment are looked at later.
         """
-        kind = Kind(given["kind"])
+        kind = LoginKind(given["kind"])
         _check_names(given, kind)
         secrets = {name: Secret(given[name]) for name in ("token", "user", "password") if name in given}
         entries = tuple((name, Secret(value)) for name, value in given.get("fields", {}).items())
@@ -133,18 +133,18 @@ class Login:
     @property
     def over_any(self) -> bool:
         """Whether it may be used over plain http."""
-        return self.over_http or (self.kind is Kind.FORM and urlsplit(self.url).scheme == "http")
+        return self.over_http or (self.kind is LoginKind.FORM and urlsplit(self.url).scheme == "http")
 
     @property
     def has_session(self) -> bool:
         """Whether it stands in cookies, so that it can come to an end."""
-        return self.kind in {Kind.FORM, Kind.COOKIES}
+        return self.kind in {LoginKind.FORM, LoginKind.COOKIES}
 
     def authorization(self) -> str:
         """The value of the header `Authorization`; empty where cookies let the crawl in. Raises `OptionError`."""
-        if self.kind is Kind.BEARER:
+        if self.kind is LoginKind.BEARER:
             return f"Bearer {_line(self.token.read('token'), 'token')}"
-        if self.kind is Kind.BASIC:
+        if self.kind is LoginKind.BASIC:
             pair = f"{self.user.read('user')}:{self.password.read('password')}"
             return f"Basic {b64encode(pair.encode()).decode()}"
         return ""
@@ -216,7 +216,7 @@ def _is_secret(name: str) -> bool:
     return any(word in name.lower() for word in ("pass", "pw", "secret", "token", "key", "pin", "code"))
 
 
-def _check_names(given: Mapping[str, Any], kind: Kind) -> None:
+def _check_names(given: Mapping[str, Any], kind: LoginKind) -> None:
     known = _NEEDS[kind] | _ALSO.get(kind, frozenset()) | _OF_ALL
     for name in given:
         if name not in known:

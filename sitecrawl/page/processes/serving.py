@@ -20,11 +20,11 @@ SOCKET: Final = 0
 NO_MEMORY: Final = 70
 """The exit status of a worker to which the system has given no more memory."""
 
-Answer = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes]]
+Answering = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes]]
 """Gives to a request and its bytes what is said, and bytes."""
 
 
-def serve(ready: Callable[[dict[str, Any]], Answer]) -> None:
+def serve(ready: Callable[[dict[str, Any]], Answering]) -> None:
     """Answer as what `ready` makes of the options does, until nobody asks any more."""
     receive = partial(os.read, SOCKET)
     begin, _ = read_frame(receive, 0)

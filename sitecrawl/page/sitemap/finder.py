@@ -14,7 +14,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.page.sitemap.entry import Entry, Form, ParseReport, Problem
-from sitecrawl.page.sitemap.locations import GUESSES, Answer, How, in_robots, is_sitemap, on_page, usual
+from sitecrawl.page.sitemap.locations import GUESSES, How, SitemapAnswer, in_robots, is_sitemap, on_page, usual
 from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, parse
 
@@ -70,7 +70,7 @@ class _Search:
         self._most = most
         self._found: list[Sitemap] = []
         self._asked: set[str] = set()
-        self._missing: Answer | None = None
+        self._missing: SitemapAnswer | None = None
 
     async def run(self) -> list[Sitemap]:
         robots = await self._get(self._root.href + "robots.txt")
@@ -101,7 +101,7 @@ class _Search:
     async def _guess(self, front: Url) -> None:
         nowhere = await self._fetch(parse(f"sitemap-{secrets.token_hex(8)}.html", front.href).href)
         if nowhere is not None:
-            self._missing = Answer.of(nowhere.url, nowhere.status, nowhere.body, _page(nowhere))
+            self._missing = SitemapAnswer.of(nowhere.url, nowhere.status, nowhere.body, _page(nowhere))
         is_soft = nowhere is not None and nowhere.status < 400
         for count, url in enumerate(usual(front)):
             if count >= GUESSES and (is_soft or not all(sitemap.form.is_feed for sitemap in self._found)):
@@ -111,7 +111,7 @@ class _Search:
     def _read(self, how: How, fetched: Fetched) -> Sitemap | None:
         page, report = _page(fetched), ParseReport()
         count = sum(1 for _ in read_sitemap(chunks_of(fetched.body), fetched.url, report, label=page.charset))
-        answer = Answer.of(fetched.url, fetched.status, fetched.body, page)
+        answer = SitemapAnswer.of(fetched.url, fetched.status, fetched.body, page)
         doubtful = how != How.ROBOTS
         if report.form == Form.UNKNOWN or (doubtful and not is_sitemap(answer, report, missing=self._missing)):
             return None

@@ -115,7 +115,7 @@ def usual(site: Url) -> Iterator[Url]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SitemapAnswer:
     """An answer, reduced to what distinguishes a sitemap from a soft 404."""
 
     url: str
@@ -126,12 +126,12 @@ class Answer:
     """SimHash of a page's readable text; 0 for anything else."""
 
     @classmethod
-    def of(cls, url: str, status: int, body: bytes, page: PageItem) -> Answer:
+    def of(cls, url: str, status: int, body: bytes, page: PageItem) -> SitemapAnswer:
         text_hash = simhash(body.decode("utf-8", "replace")) if page.text_hash is None else page.text_hash
         return cls(url, status, page.title or "", text_hash)
 
 
-def is_sitemap(answer: Answer, report: ParseReport, *, missing: Answer | None) -> bool:
+def is_sitemap(answer: SitemapAnswer, report: ParseReport, *, missing: SitemapAnswer | None) -> bool:
     """Whether there is a sitemap at an address for which nobody vouches, or a page at one that is named.
 
     `report` says what its body is. `missing` is what the host says of an address that cannot exist; None if that is

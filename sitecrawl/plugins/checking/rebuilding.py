@@ -29,7 +29,7 @@ from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.earlier import EarlierCrawls
 from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.record import Kind, Record
+from sitecrawl.pagestore.record import CaptureKind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.plugins.checking.store import PageStoreState, Pair, pairs
 from sitecrawl.plugins.checking.warcwalk import Stretch
@@ -166,7 +166,7 @@ class _Rebuilder:
         first = None if original is None else self._first(original, place.digest)
         size = len(exchange.body) if first is None else first.payload_size
         if reading is None or reading.depth is None:
-            kind: Kind | None = "requisite" if reading is not None and reading.kind == "requisite" else None
+            kind: CaptureKind | None = "requisite" if reading is not None and reading.kind == "requisite" else None
             return describe(0, exchange, None, place, kind)._replace(payload_size=size)
         referrer = self._referrer(exchange.url) if exchange.method == "GET" else None
         if reading.kind == "quarantined":  # it would break this process too

@@ -26,7 +26,7 @@ _LAST: Final = 2.5
 """Seconds for which the end waits until who looks at the page has the last figures: it asks every second."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What goes back."""
 
     body: bytes
@@ -46,11 +46,11 @@ class Backend:
         self._was_told = asyncio.Event()
         """How the crawl ended."""
 
-    async def get(self, path: str, fields: dict[str, str]) -> Answer:
+    async def get(self, path: str, fields: dict[str, str]) -> HttpAnswer:
         if path in _FILES:
             name, kind = _FILES[path]
             content = files("sitecrawl.plugins.dashboard").joinpath("static", name).read_bytes()
-            return Answer(content, f"{kind}; charset=utf-8")
+            return HttpAnswer(content, f"{kind}; charset=utf-8")
         monitor = self._monitor
         if path == "terms":
             return self._terms(fields.get("host", ""))
@@ -62,7 +62,7 @@ class Backend:
         else:
             await monitor.refresh()
         if path == "metrics":
-            return Answer(self._metrics().encode(), CONTENT_TYPE)
+            return HttpAnswer(self._metrics().encode(), CONTENT_TYPE)
         answer = _json(monitor.overview())
         if monitor.ending:
             self._was_told.set()
@@ -79,7 +79,7 @@ class Backend:
             workers=monitor.workers(),
         )
 
-    def _terms(self, host: str) -> Answer:
+    def _terms(self, host: str) -> HttpAnswer:
         """What holds for a host, or for the crawl."""
         try:
             host = host_named(host)
@@ -87,7 +87,7 @@ class Backend:
         except SitecrawlError as error:
             return _error(str(error), 400)
 
-    def post(self, path: str, fields: dict[str, Any]) -> Answer:
+    def post(self, path: str, fields: dict[str, Any]) -> HttpAnswer:
         directory, _, name = path.partition("/")
         try:
             done = self._actions.act(name if directory == "act" else "", fields)
@@ -107,10 +107,10 @@ class Backend:
                 await asyncio.wait_for(self._was_told.wait(), _LAST)
 
 
-def _json(value: Any, status: int = 200) -> Answer:
+def _json(value: Any, status: int = 200) -> HttpAnswer:
     """JSON that is strict (no NaN) and ASCII."""
-    return Answer(json.dumps(value, allow_nan=False).encode(), "application/json", status)
+    return HttpAnswer(json.dumps(value, allow_nan=False).encode(), "application/json", status)
 
 
-def _error(message: str, status: int) -> Answer:
+def _error(message: str, status: int) -> HttpAnswer:
     return _json({"error": message}, status)

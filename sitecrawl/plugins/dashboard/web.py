@@ -13,7 +13,7 @@ from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from sitecrawl.plugins.dashboard.backend import Answer, Backend
+from sitecrawl.plugins.dashboard.backend import Backend, HttpAnswer
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class _Page(Resource):
         method = request.method.decode("latin-1")
         path = self._guard.admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
         if path is None:
-            _send(request, Answer(b"", "text/plain", 404))
+            _send(request, HttpAnswer(b"", "text/plain", 404))
             return NOT_DONE_YET
         if method == "POST":
             _send(request, self._post(request, path))
@@ -97,27 +97,27 @@ class _Page(Resource):
         if not gone:
             _send(request, answer)
 
-    def _post(self, request: Request, path: str) -> Answer:
+    def _post(self, request: Request, path: str) -> HttpAnswer:
         assert request.content is not None
         try:
             fields = json.loads(request.content.read())
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
-            return Answer(b'{"error":"The body is no JSON object"}', "application/json", 400)
+            return HttpAnswer(b'{"error":"The body is no JSON object"}', "application/json", 400)
         try:
             return self._backend.post(path, fields)
         except Exception as error:  # noqa: BLE001 - it is logged
             return _failed(error)
 
 
-def _failed(error: Exception) -> Answer:
+def _failed(error: Exception) -> HttpAnswer:
     """What goes back after an exception, which is logged."""
     logger.error("The dashboard could not answer", exc_info=error)
-    return Answer(b'{"error":"The log says what went wrong"}', "application/json", 500)
+    return HttpAnswer(b'{"error":"The log says what went wrong"}', "application/json", 500)
 
 
-def _send(request: Request, answer: Answer) -> None:
+def _send(request: Request, answer: HttpAnswer) -> None:
     request.setResponseCode(answer.status)
     request.setHeader("Content-Type", answer.content_type)
     request.setHeader("Content-Length", str(len(answer.body)))

@@ -44,7 +44,7 @@ class ExtractSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from sitecrawl.plugins.extract.reading import read_rules  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.plugins.extract.rule_files import read_rules  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
 
         kwargs = with_job_file(crawler, kwargs)
         path = kwargs.pop("rules", None)

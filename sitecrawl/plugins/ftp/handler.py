@@ -32,7 +32,7 @@ from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
 from sitecrawl.urls.url import FTP, Url, parse
 
 if TYPE_CHECKING:
-    from sitecrawl.plugins.ftp.session import Answer, Session
+    from sitecrawl.plugins.ftp.session import FtpReply, Session
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class FtpDownloadHandler(FTPDownloadHandler):
             filename=meta.get("ftp_local_filename"),
         )
 
-    def _response(self, url: Url, session: Session, answer: Answer) -> Response:
+    def _response(self, url: Url, session: Session, answer: FtpReply) -> Response:
         status, headers = 200, Headers()
         if answer.listing is not None:
             body = self._page(url, answer.listing, is_loop=answer.is_loop)

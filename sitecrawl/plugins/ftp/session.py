@@ -48,7 +48,7 @@ _ClientCreator: Any = ClientCreator
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FtpReply:
     """What came of a session."""
 
     code: int
@@ -124,7 +124,7 @@ class Session:
             abort(self._data)
             abort(self._control)
 
-    async def run(self) -> Answer:
+    async def run(self) -> FtpReply:
         """Raises an `HttpError` where there is no connection, `LoginRefused`, `DownloadFailedError` for what breaks
         off, `DownloadCancelledError` for what is too large, and what `may_connect` raises and `end` was called with.
         """
@@ -132,7 +132,7 @@ class Session:
             self._control = await self._connect()
             return await self._answer()
         except CommandFailed as error:
-            return Answer(code_of(error), reply_of(error))
+            return FtpReply(code_of(error), reply_of(error))
         except ConnectionLost as error:
             return self._refused(error)
         except FTPError as error:
@@ -146,14 +146,14 @@ class Session:
             return error.want
         return await self._client.lacks_network(error, self._location.host, self._address)
 
-    def _refused(self, error: ConnectionLost) -> Answer:
+    def _refused(self, error: ConnectionLost) -> FtpReply:
         """A server that lets us in says no to commands; one that does not, to all of them."""
         cause = error.args[1].value
         if not isinstance(cause, CommandFailed):
             raise DownloadFailedError(f"The connection has ended: {cause}") from error
         if code_of(cause) != BUSY:
             raise LoginRefused(reply_of(cause).decode("latin-1")) from error
-        return Answer(BUSY, reply_of(cause))
+        return FtpReply(BUSY, reply_of(cause))
 
     def _close(self) -> None:
         abort(self._data)
@@ -198,7 +198,7 @@ class Session:
 
     # What is asked for
 
-    async def _answer(self) -> Answer:
+    async def _answer(self) -> FtpReply:
         if self._location.is_folder:
             return await self._folder()
         try:
@@ -211,23 +211,23 @@ class Session:
             except CommandFailed:
                 raise refused from None
 
-    async def _file(self) -> Answer:
+    async def _file(self) -> FtpReply:
         file = self._data = FileData(self._address, self._filename, self._took)
         try:
             await self._transfer(f"RETR {self._path}")
         finally:
             file.close()
-        return Answer(DONE, file=file)
+        return FtpReply(DONE, file=file)
 
     def _took(self, size: int) -> None:
         if size > self._max_size:
             self.end(DownloadCancelledError(f"A file of more than {self._max_size} bytes"))
 
-    async def _folder(self) -> Answer:
+    async def _folder(self) -> FtpReply:
         has_mlsd = await self._has_mlsd()
         listing = Listing(parse_mlsd if has_mlsd else parse_list, self._location.path, self._max_entries)
         if await self._enter(has_mlst=has_mlsd):
-            return Answer(DONE, listing=listing, is_loop=True)
+            return FtpReply(DONE, listing=listing, is_loop=True)
 
         def took(size: int) -> None:
             if size > self._max_size:
@@ -240,7 +240,7 @@ class Session:
             await self._transfer("MLSD" if has_mlsd else "LIST")
         if not listing.is_full:
             listing.end()
-        return Answer(DONE, listing=listing)
+        return FtpReply(DONE, listing=listing)
 
     async def _has_mlsd(self) -> bool:
         try:

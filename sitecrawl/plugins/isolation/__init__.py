@@ -13,5 +13,5 @@ PARSE_PROCESSES: Final = Setting("SITECRAWL_PARSE_PROCESSES", 0, "processes",
 PLUGIN = Plugin(
     settings=(PARSE_PROCESSES,),
     wanted_by=(PARSE_PROCESSES,),
-    reading="sitecrawl.plugins.isolation.reading.IsolatedReading",
+    reading="sitecrawl.plugins.isolation.isolated_reading.IsolatedReading",
 )

@@ -12,7 +12,7 @@ from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.processes.serving import Answer, serve
+from sitecrawl.page.processes.serving import Answering, serve
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.facts import facts_of
@@ -24,7 +24,7 @@ def main() -> None:
     serve(ready)
 
 
-def ready(begin: dict[str, Any]) -> Answer:
+def ready(begin: dict[str, Any]) -> Answering:
     options = options_of(begin["page"])
     rehearse(options)
     return lambda request, body: answer(request, body, options)

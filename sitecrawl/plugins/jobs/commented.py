@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sitecrawl.http.sheets.reading import sheet_schema
-from sitecrawl.plugins.jobs.reading import job_schema
+from sitecrawl.http.sheets.written_sheets import sheet_schema
+from sitecrawl.plugins.jobs.job import job_schema
 
 _WIDTH: Final = 110
 _HEAD: Final = (

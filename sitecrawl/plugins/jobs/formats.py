@@ -14,7 +14,7 @@ from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
-from sitecrawl.http.sheets import reading
+from sitecrawl.http.sheets import written_sheets
 from sitecrawl.spiders.job_file import is_file
 from sitecrawl.urls.url import CRAWLED
 
@@ -25,7 +25,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 def readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
     """By `format` in the schema. `folder`: where relative paths begin."""
     return {
-        **reading.READERS,
+        **written_sheets.READERS,
         "job-name": _name,
         "seed": _seed,
         "seeds": lambda text: _seeds(text, folder),

@@ -17,11 +17,10 @@ from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.extensions.download_errors import Interrupted, InWant
-from sitecrawl.http.sheets.login import Kind
+from sitecrawl.http.sheets.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
-from sitecrawl.page.refusals import Kind as Refused
-from sitecrawl.page.refusals import Refusal
+from sitecrawl.page.refusals import Refusal, RefusalKind
 from sitecrawl.plugins.logins.form_login import log_in
 from sitecrawl.plugins.logins.page_text import text_of
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
@@ -93,7 +92,7 @@ class LoginMiddleware:
         return None
 
     async def _enter(self, session: Session) -> None:
-        if session.login.kind is Kind.FORM:
+        if session.login.kind is LoginKind.FORM:
             await session.enter(partial(self._log_in, session))
         elif session.failure is not None:
             raise LoginFailed(str(session.failure))
@@ -103,7 +102,7 @@ class LoginMiddleware:
         try:
             await self._told(session)
         except LoginFailed as error:
-            self._crawl.refusals.met(url, Refusal(Refused.LOGIN_FAILED, str(error)))
+            self._crawl.refusals.met(url, Refusal(RefusalKind.LOGIN_FAILED, str(error)))
             raise
         self._crawl.stats.inc_value(LOGINS)
         logger.info("Logged in at %s", host_of(url))
@@ -173,7 +172,7 @@ class LoginRedirectsMiddleware:
 
 def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Request:
     """The request that asks once more, after a login. A page that then says the same again is left out."""
-    crawl.refusals.met(request.url, Refusal(Refused.LOGGED_OUT))
+    crawl.refusals.met(request.url, Refusal(RefusalKind.LOGGED_OUT))
     fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept
     times = request.meta.get(LOGGED_OUT, 0)
     if times >= MOST_TIMES:
@@ -182,7 +181,7 @@ def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Re
     had_failed = session.failure is not None
     can_enter = session.was_out(request)
     if session.failure is not None and not had_failed:
-        crawl.refusals.met(request.url, Refusal(Refused.LOGIN_FAILED, str(session.failure)))
+        crawl.refusals.met(request.url, Refusal(RefusalKind.LOGIN_FAILED, str(session.failure)))
     if not can_enter:
         raise LoggedOut(f"{request.url} shows that nobody is logged in")
     logger.info("Logged out: %s is asked for again after a login", request.url)

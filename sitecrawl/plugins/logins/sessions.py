@@ -14,7 +14,7 @@ from scrapy import Request
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.patterns import MatchTime, compiled
-from sitecrawl.http.sheets.login import Kind, Login
+from sitecrawl.http.sheets.login import Login, LoginKind
 from sitecrawl.page.refusals import has_password
 
 HOUR: Final = 3600.0
@@ -44,7 +44,7 @@ class Session:
         """Logins that have worked."""
         self.sent_by: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         """The generation by which requests were sent that are under way."""
-        self._is_in = login.kind is not Kind.FORM
+        self._is_in = login.kind is not LoginKind.FORM
         self._clock = clock
         self._times: deque[float] = deque(maxlen=login.per_hour)
         self._lock = asyncio.Lock()
@@ -104,13 +104,15 @@ class Session:
 
     def was_out(self, request: Request) -> bool:
         """The answer to `request` shows that nobody is logged in; gives whether a login can change that."""
-        if self.login.kind is Kind.FORM:
+        if self.login.kind is LoginKind.FORM:
             if self.sent_by.get(request) == self.generation:  # else it was sent before the last login
                 self._is_in = False
             return True
         self._in_a_row += 1
         if self._in_a_row >= IN_A_ROW and self.failure is None:
-            what = {Kind.COOKIES: "cookies", Kind.BEARER: "token", Kind.BASIC: "password"}[self.login.kind]
+            what = {LoginKind.COOKIES: "cookies", LoginKind.BEARER: "token", LoginKind.BASIC: "password"}[
+                self.login.kind
+            ]
             self.failure = LoginFailed(f"{IN_A_ROW} pages in a row do not take the {what}")
         return False
 

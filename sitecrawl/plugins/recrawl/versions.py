@@ -9,7 +9,7 @@ from pathlib import Path
 from scrapy import Request
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.requests import CONDITIONS
 from sitecrawl.page.items import Headers, PageItem
 from sitecrawl.pagestore import Capture, PageReader

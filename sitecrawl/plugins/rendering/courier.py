@@ -23,7 +23,7 @@ from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.plugins.rendering.options import RenderOptions
-from sitecrawl.plugins.rendering.proxy import Answer, Asked
+from sitecrawl.plugins.rendering.proxy import Asked, ProxyAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ _OF_THE_PAGE: Final = frozenset(
 _PROXY: Final = ("proxy", "_auth_proxy", "bindaddress")
 """Keys of `Request.meta` that say by which way a page is fetched: its parts come the same."""
 _PROXY_HEADER: Final = "Proxy-Authorization"
-_REFUSED: Final = Answer(403)
-_NOTHING: Final = Answer(502)
+_REFUSED: Final = ProxyAnswer(403)
+_NOTHING: Final = ProxyAnswer(502)
 
 
 MAX_SIZE: Final = 32 << 20
@@ -100,10 +100,10 @@ class Kept:
 
     def __init__(self, max_size: int = MAX_SIZE) -> None:
         self._max_size = max_size
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._answers: OrderedDict[str, ProxyAnswer] = OrderedDict()
         self._size = 0
 
-    def get(self, url: str) -> Answer | None:
+    def get(self, url: str) -> ProxyAnswer | None:
         found = self._answers.get(url)
         if found is not None:
             self._answers.move_to_end(url)
@@ -113,7 +113,7 @@ class Kept:
         """What has been stored."""
         if exchange.url in self._answers or not _is_shared(exchange):
             return
-        self._answers[exchange.url] = Answer(exchange.status, exchange.headers, exchange.body)
+        self._answers[exchange.url] = ProxyAnswer(exchange.status, exchange.headers, exchange.body)
         self._size += len(exchange.body)
         while self._size > self._max_size:
             self._size -= len(self._answers.popitem(last=False)[1].body)
@@ -138,10 +138,10 @@ class Network:
 class Courier:
     """See the module. `page` is the request for the page, `answer` what came: the browser gets it for its first."""
 
-    def __init__(self, network: Network, page: Request, answer: Answer) -> None:
+    def __init__(self, network: Network, page: Request, answer: ProxyAnswer) -> None:
         self._network = network
         self._page = page
-        self._answer: Answer | None = answer
+        self._answer: ProxyAnswer | None = answer
         self._origin = _origin(page.url)
         self._made = 0
         self._size = 0
@@ -154,7 +154,7 @@ class Courier:
         self.want: Want | None = None
         """What this machine lacked for one of them."""
 
-    async def answer(self, asked: Asked) -> Answer:
+    async def answer(self, asked: Asked) -> ProxyAnswer:
         """For `Proxy`."""
         if self._answer is not None:
             first, self._answer = self._answer, None
@@ -168,7 +168,7 @@ class Courier:
         self._network.stats.inc_value(REQUESTS)
         return await self._got(asked)
 
-    async def _got(self, asked: Asked) -> Answer:
+    async def _got(self, asked: Asked) -> ProxyAnswer:
         stats = self._network.stats
         if asked.method == "GET" and (kept := self._network.kept.get(asked.url)) is not None:
             stats.inc_value(KEPT)
@@ -188,7 +188,7 @@ class Courier:
                 self.want = error.want
             return _NOTHING
 
-    async def _fetched(self, asked: Asked, request: Request) -> Answer:
+    async def _fetched(self, asked: Asked, request: Request) -> ProxyAnswer:
         left = self._network.options.size - self._size
         if left <= 0:
             return self._beyond(limits.RENDER_SIZE)
@@ -201,9 +201,9 @@ class Courier:
         self.urls.add(asked.url)
         exchange = exchange_of(request, response, sent, self._network.shown(asked.url))
         self.exchanges.append(exchange)
-        return Answer(exchange.status, exchange.headers, exchange.body)
+        return ProxyAnswer(exchange.status, exchange.headers, exchange.body)
 
-    def _beyond(self, limit: AnyLimit) -> Answer:
+    def _beyond(self, limit: AnyLimit) -> ProxyAnswer:
         if limit not in self._told:
             self._told.add(limit)
             self._network.stats.inc_value(limit.stat)

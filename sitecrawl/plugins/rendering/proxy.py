@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     body: bytes
 
 
-class Answer(NamedTuple):
+class ProxyAnswer(NamedTuple):
     """What it gets."""
 
     status: int
@@ -67,7 +67,7 @@ class _NoRequest(Exception):
 class Proxy:
     """See the module. `answer` must not raise."""
 
-    def __init__(self, answer: Callable[[Asked], Awaitable[Answer]], tls: ssl.SSLContext) -> None:
+    def __init__(self, answer: Callable[[Asked], Awaitable[ProxyAnswer]], tls: ssl.SSLContext) -> None:
         self._answer = answer
         self._tls = tls
         self._server: asyncio.Server | None = None
@@ -124,9 +124,9 @@ class Proxy:
             await writer.drain()
             method, target, headers = await _head(reader)
 
-    async def _answered(self, asked: Asked, headers: Headers) -> Answer:
+    async def _answered(self, asked: Asked, headers: Headers) -> ProxyAnswer:
         if any(name.lower() == b"upgrade" for name, _ in headers):
-            return Answer(403)
+            return ProxyAnswer(403)
         self._under_way += 1
         try:
             return await self._answer(asked)
@@ -156,7 +156,7 @@ async def _body(reader: asyncio.StreamReader, headers: Headers) -> bytes:
     return await reader.readexactly(length)
 
 
-def _message(answer: Answer, *, has_body: bool) -> bytes:
+def _message(answer: ProxyAnswer, *, has_body: bool) -> bytes:
     lines = [f"HTTP/1.1 {answer.status} {responses.get(answer.status, '')}".encode()]
     lines += [name + b": " + value for name, value in answer.headers if name.lower() not in _OF_MESSAGE]
     if answer.status not in _NO_BODY:

@@ -27,7 +27,7 @@ from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
 from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser, Lost, NotRendered
 from sitecrawl.plugins.rendering.courier import Courier, Kept, Network
 from sitecrawl.plugins.rendering.options import RenderOptions, launch_options
-from sitecrawl.plugins.rendering.proxy import Answer, Proxy, new_identity
+from sitecrawl.plugins.rendering.proxy import Proxy, ProxyAnswer, new_identity
 
 CONTENT_TYPE: Final = b"text/html; charset=utf-8"
 """Of a DOM."""
@@ -123,7 +123,7 @@ class Renderer:
 
     async def _rendered(self, request: Request, response: Response, started: float) -> Outcome:
         headers = [(name, value) for name, value in pairs(response.headers) if name.lower() not in _SPENT]
-        courier = Courier(self._network, request, Answer(response.status, headers, response.body))
+        courier = Courier(self._network, request, ProxyAnswer(response.status, headers, response.body))
         proxy = Proxy(courier.answer, self._identity.tls)
         try:
             rendered = await self._browser.render(request, await proxy.open(), lambda: proxy.silence)

@@ -17,7 +17,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from waiting import Found, until
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlState
@@ -69,7 +69,7 @@ def not_guessed(paths: list[str]) -> list[str]:
 
 
 def sitemaps(found: dict[str, SitemapRecord]) -> dict[str, How]:
-    return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == SitemapState.VALID}
+    return {p: r.how for p, r in found.items() if r.kind == SitemapKind.SITEMAP and r.state == SitemapState.VALID}
 
 
 class TestDiscovery:

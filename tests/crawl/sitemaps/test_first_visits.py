@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.crawl.sitemaps.first_visits import FREE, FirstVisits
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY
 from sitecrawl.page.sitemap.locations import How
 
@@ -107,7 +107,7 @@ def test_order_of_sources() -> None:
     visits = FirstVisits(500)
     sources = [
         named(1, 1e9, left=3, state=SitemapState.VALID),
-        named(2, 1e9, left=2, state=SitemapState.VALID, kind=Kind.ROBOTS, how=How.HAND),
+        named(2, 1e9, left=2, state=SitemapState.VALID, kind=SitemapKind.ROBOTS, how=How.HAND),
         named(3, 1e9, left=1, state=SitemapState.VALID),
     ]
     for number, source in enumerate(sources, 1):

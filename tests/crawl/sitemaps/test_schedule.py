@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from sitecrawl.crawl.sitemaps import schedule
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
 from sitecrawl.page.sitemap.locations import How
 
@@ -119,8 +119,10 @@ def test_no_answer(status: int) -> None:
     assert pause(guessed) == NEVER
 
 
-@pytest.mark.parametrize(("kind", "again"), [(Kind.ROBOTS, True), (Kind.FRONT, True), (Kind.MISSING, False)])
-def test_kinds(kind: Kind, *, again: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "again"), [(SitemapKind.ROBOTS, True), (SitemapKind.FRONT, True), (SitemapKind.MISSING, False)]
+)
+def test_kinds(kind: SitemapKind, *, again: bool) -> None:
     """robots.txt and front pages are looked at again also where they named nothing, or could not be had."""
     record = SitemapRecord("http://a.example/", "a.example", kind=kind)
     schedule.failed(record, 0.0, seconds=1.0)

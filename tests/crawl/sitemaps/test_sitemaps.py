@@ -20,9 +20,9 @@ from scrapy.utils.test import get_crawler
 from sitecrawl.crawl import build
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
-from sitecrawl.crawl.sitemaps import reading
+from sitecrawl.crawl.sitemaps import sitemap_visit
 from sitecrawl.crawl.sitemaps.added import leave
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
@@ -229,7 +229,7 @@ class TestDiscovery:
             missing = next(path for path in asked if path.startswith("/sitemap-"))
             assert asked[asked.index(missing) :] == [missing, *USUAL[:GUESSES], "/1"]
             assert all(GUESS in crawl.requests[path].meta for path in (missing, "/sitemap.xml"))
-            assert crawl.record(missing).kind == Kind.MISSING
+            assert crawl.record(missing).kind == SitemapKind.MISSING
             assert crawl.record("/sitemap.xml").state == SitemapState.INVALID
             assert crawl.record("/sitemap_index.xml").state == SitemapState.VALID
 
@@ -248,7 +248,9 @@ class TestDiscovery:
             assert {f"/{number}" for number in range(1, 6)} < set(asked)
             assert len(asked) == len(set(asked))
             found = [record for _, record in crawl.sitemaps.store.items() if record.state == SitemapState.VALID]
-            sitemaps = sorted((record.how.value, record.new) for record in found if record.kind == Kind.SITEMAP)
+            sitemaps = sorted(
+                (record.how.value, record.new) for record in found if record.kind == SitemapKind.SITEMAP
+            )
             assert sitemaps == [("hand", 1), ("link", 1), ("robots", 1), ("robots", 1), ("usual", 1)]
 
         play(site, story)
@@ -484,7 +486,7 @@ class TestExpects:
             crawl.parts.seeding.seed([parse(ROOT)])
             visit = crawl.parts.frontier.next()
             assert visit is not None
-            told = [Kind.SITEMAP.value, How.INDEX.value, "", ["a.example"]]
+            told = [SitemapKind.SITEMAP.value, How.INDEX.value, "", ["a.example"]]
             crawl.sitemaps.add([parse(ROOT + MAP)])
             before = crawl.record().pack()
             for meta, expected in (
@@ -508,7 +510,7 @@ class TestExpects:
         """A sitemap that another worker has found is known by what its request says of it."""
 
         async def story(crawl: Crawl) -> None:
-            told = [Kind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
+            told = [SitemapKind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
             found = Link(ROOT + MAP, "a.example", key=crawl.key(MAP))
             request = pack({"meta": {SITEMAP: told}})
             crawl.parts.frontier.add([found], depth=1, asked=Asked(request=request))
@@ -692,7 +694,7 @@ class TestVisits:
             raise ZeroDivisionError
 
         async def story(crawl: Crawl) -> None:
-            monkeypatch.setattr(reading, "read_in_steps", fail)
+            monkeypatch.setattr(sitemap_visit, "read_in_steps", fail)
             crawl.add(MAP)
             with pytest.raises(ZeroDivisionError):
                 await crawl.run()
@@ -794,7 +796,7 @@ class TestPages:
 
     def test_slices(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
         """However links are cut into slices, each is new once, and all get the same credit."""
-        monkeypatch.setattr(reading, "_SLICE", 7)
+        monkeypatch.setattr(sitemap_visit, "_SLICE", 7)
         paths = [f"/p{n}" for n in range(100)]
 
         async def story(crawl: Crawl) -> None:

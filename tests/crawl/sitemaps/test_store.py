@@ -10,7 +10,7 @@ import pytest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.sitemaps import schedule
-from sitecrawl.crawl.sitemaps.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore, read_sitemaps
 from sitecrawl.crawldir.database import Database
@@ -18,8 +18,8 @@ from sitecrawl.page.sitemap.entry import Form, Problem
 from sitecrawl.page.sitemap.locations import How
 
 FULL = SitemapRecord(
-    "http://a.example/s.xml", "a.example", Kind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"], 1.0,
-    SitemapState.VALID, Form.ATOM, Problem.LONG | Problem.TORN, 9, 8, 7, 1, 6.0, 0.5, '"e"', "Mon", b"d", 5.0, 4,
+    "http://a.example/s.xml", "a.example", SitemapKind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"],
+    1.0, SitemapState.VALID, Form.ATOM, Problem.LONG | Problem.TORN, 9, 8, 7, 1, 6.0, 0.5, '"e"', "Mon", b"d", 5.0, 4,
     3, 2, 4.5, 99, [(1.0, 2), (3.0, 4)], 20, 19, 1.5, 0.5, 3.5, 2.5, 0.1, 77.0, 200, "http://a.example/t.xml",
     (1 << 64) - 1, "http://b.example/r.xml", 1, 5,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.plugins.isolation import reading
+from sitecrawl.plugins.isolation import isolated_reading
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.spiders.generic import GenericSpider
 
@@ -19,7 +19,7 @@ class BreakingSpider(GenericSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        vars(reading)["Parsers"] = cls.parsers
+        vars(isolated_reading)["Parsers"] = cls.parsers
         return super().from_crawler(crawler, *args, **kwargs)
 
 

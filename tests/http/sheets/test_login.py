@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.http.sheets.login import Kind, Login, exposed
-from sitecrawl.http.sheets.reading import read_sheets
+from sitecrawl.http.sheets.login import Login, LoginKind, exposed
+from sitecrawl.http.sheets.written_sheets import read_sheets
 
 FORM = {"kind": "form", "url": "https://a.example/login", "fields": {"user": "me", "password": "secret"}}
 
@@ -26,7 +26,7 @@ def test_a_whole_one() -> None:
             "per_hour": 2,
         }
     )
-    assert (login.kind, login.url, login.form) == (Kind.FORM, "https://a.example/login", "form#login")
+    assert (login.kind, login.url, login.form) == (LoginKind.FORM, "https://a.example/login", "form#login")
     assert login.form_data() == {"user": "me", "password": "secret"}
     assert (login.success, login.logged_out, login.required, login.per_hour) == ("cookie:sid", "expired", False, 2)
     assert (login.over_http, login.over_any) == (False, False)

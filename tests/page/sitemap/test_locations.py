@@ -13,7 +13,7 @@ from shareddata import shared
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.links import read_page
 from sitecrawl.page.sitemap.entry import Form, ParseReport
-from sitecrawl.page.sitemap.locations import Answer, in_robots, is_name, is_sitemap, may_list, on_page, usual
+from sitecrawl.page.sitemap.locations import SitemapAnswer, in_robots, is_name, is_sitemap, may_list, on_page, usual
 from sitecrawl.urls.url import parse
 
 try:
@@ -157,9 +157,9 @@ class TestUsual:
         assert len(found) == len(set(found))
 
 
-def html(url: str, text: str, title: str = "", status: int = 200) -> Answer:
+def html(url: str, text: str, title: str = "", status: int = 200) -> SitemapAnswer:
     body = f"<title>{title}</title><p>{text}".encode()
-    return Answer.of(url, status, body, read_page(url, body, HTML))
+    return SitemapAnswer.of(url, status, body, read_page(url, body, HTML))
 
 
 class TestSoft404:
@@ -168,10 +168,12 @@ class TestSoft404:
 
     def test_xml(self) -> None:
         """What parses as a sitemap and lists something is one; an empty one or an error is none."""
-        answer = Answer("http://a.example/sitemap.xml", 200)
+        answer = SitemapAnswer("http://a.example/sitemap.xml", 200)
         assert is_sitemap(answer, ParseReport(Form.URLSET, entries=1), missing=None)
         assert not is_sitemap(answer, ParseReport(Form.URLSET), missing=None)
-        assert not is_sitemap(Answer("http://a.example/s", 404), ParseReport(Form.URLSET, entries=1), missing=None)
+        assert not is_sitemap(
+            SitemapAnswer("http://a.example/s", 404), ParseReport(Form.URLSET, entries=1), missing=None
+        )
 
     def test_page(self) -> None:
         """A page is one where the host tells right addresses from wrong ones, or it links to several pages."""

@@ -18,7 +18,7 @@ from sitecrawl.base.patterns import MatchTime
 from sitecrawl.plugins.export.jsonld import LinkedData
 from sitecrawl.plugins.export.sources import PageText
 from sitecrawl.plugins.extract.extraction import Extraction
-from sitecrawl.plugins.extract.reading import read_rules
+from sitecrawl.plugins.extract.rule_files import read_rules
 
 PAGE = """<html><head><base href="http://a.example/shop/"><script type="application/ld+json">
 {"@context": "https://schema.org", "@graph": [

@@ -12,7 +12,7 @@ from localweb import Answer, LocalWeb, Page
 from sitecrawl.base.errors import OptionError
 from sitecrawl.plugins.export.sources import PageText
 from sitecrawl.plugins.extract.extraction import Extraction
-from sitecrawl.plugins.extract.reading import read_rules
+from sitecrawl.plugins.extract.rule_files import read_rules
 from sitecrawl.plugins.extract.suggest import suggested
 
 SHOP = """<html><body><div class="head">Our shop</div><h1>{name}</h1><p class="price big">EUR {price}</p>

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from crawling import scrapy
 
-from sitecrawl.http.sheets.reading import sheet_schema
+from sitecrawl.http.sheets.written_sheets import sheet_schema
 from sitecrawl.plugins.jobs.commented import commented
-from sitecrawl.plugins.jobs.reading import job_schema, read_job
+from sitecrawl.plugins.jobs.job import job_schema, read_job
 
 JOB = """
 [crawl]

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, Final
 
-from sitecrawl.page.document_kinds import Kind
+from sitecrawl.page.document_kinds import DocumentKind
 from sitecrawl.page.processes.framing import BadAnswer
 from sitecrawl.page.processes.pool import NoParser, PoolOptions, Quarantined, WorkerPool
 from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits
@@ -41,7 +41,7 @@ class IsolatedDocuments:
         self.unread: Counter[str] = Counter()
         """Documents without a text, by what was in the way."""
 
-    def read(self, kind: Kind, body: bytes) -> Document | None:
+    def read(self, kind: DocumentKind, body: bytes) -> Document | None:
         """None for one that cannot be read."""
         try:
             if self._pool is None and not self._has_failed:
@@ -66,7 +66,7 @@ class _Pool(WorkerPool):
         super().__init__(module, {"limits": asdict(limits)}, rations, "look for what keeps Python from starting")
         self._characters = limits.characters
 
-    def read(self, kind: Kind, body: bytes) -> Document:
+    def read(self, kind: DocumentKind, body: bytes) -> Document:
         """Raises `Quarantined`, also for what its reader says that it cannot read, and `NoParser`."""
         document = self._asked({"kind": kind}, body, self._document, self._characters * _UTF8_BYTES)
         if isinstance(document, str):

@@ -8,7 +8,7 @@ import zipfile
 from contextlib import suppress
 from typing import Any, Final
 
-from sitecrawl.page.processes.serving import Answer, serve
+from sitecrawl.page.processes.serving import Answering, serve
 from sitecrawl.plugins.export.documents.document import DocumentLimits, Unreadable
 from sitecrawl.plugins.export.documents.office import read_office
 from sitecrawl.plugins.export.documents.pdf import read_pdf
@@ -31,7 +31,7 @@ def main() -> None:
     serve(ready)
 
 
-def ready(begin: dict[str, Any]) -> Answer:
+def ready(begin: dict[str, Any]) -> Answering:
     limits = DocumentLimits(**begin["limits"])
     rehearse(limits)
     return lambda request, body: answer(request, body, limits)

@@ -25,7 +25,7 @@ from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.jobs.commented import commented
-from sitecrawl.plugins.jobs.reading import Job, job_schema, read_job
+from sitecrawl.plugins.jobs.job import Job, job_schema, read_job
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.job_file import with_job_file

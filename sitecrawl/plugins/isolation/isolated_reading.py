@@ -18,7 +18,7 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base import limits
 from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, AnyLimit
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.reading import QUARANTINED, PageReading, with_content
+from sitecrawl.crawl.page_reading import QUARANTINED, PageReading, with_content
 from sitecrawl.page.items import Headers, PageItem, Reading, pairs
 from sitecrawl.page.links import unread_page
 from sitecrawl.page.processes.pool import NoParser, Quarantined

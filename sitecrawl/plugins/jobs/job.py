@@ -18,13 +18,13 @@ from sitecrawl.addon import check_settings
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
-from sitecrawl.http.sheets import reading
+from sitecrawl.http.sheets import written_sheets
 from sitecrawl.http.sheets.login import Login, beside, exposed
-from sitecrawl.http.sheets.reading import login_problem, sheet_schema
+from sitecrawl.http.sheets.written_sheets import login_problem, sheet_schema
 from sitecrawl.plugins.jobs.document import Document, read_document
 from sitecrawl.plugins.jobs.formats import feed_of, readers, seeds_file, target_of
 
-_SECRET: Final = reading.SECRET | {"database"}
+_SECRET: Final = written_sheets.SECRET | {"database"}
 _TOO_LATE: Final = frozenset(
     {
         "ADDONS", "ASYNCIO_EVENT_LOOP", "BOT_NAME", "COMMANDS_MODULE", "LOG_DATEFORMAT", "LOG_ENABLED",

@@ -15,14 +15,14 @@ from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
 from sitecrawl.crawl.sitemaps import schedule
-from sitecrawl.crawl.sitemaps.record import Kind, SitemapRecord
+from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 from sitecrawl.page.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
-from sitecrawl.page.sitemap.locations import Answer, How, is_sitemap, may_list
+from sitecrawl.page.sitemap.locations import How, SitemapAnswer, is_sitemap, may_list
 from sitecrawl.page.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.urls.url import Url, site_of
 
@@ -44,7 +44,7 @@ _PROOF: Final = 4
 """By what factor they become more with each word that has."""
 
 
-class Reading:
+class SitemapVisit:
     """See the module. `refetched`: pages under way because a sitemap says that they have changed → that sitemap."""
 
     def __init__(
@@ -108,14 +108,14 @@ class Reading:
         if how == How.HAND or (self._report.form != Form.HTML and how in {How.ROBOTS, How.INDEX}):
             return True
         is_page = self._report.form == Form.HTML
-        answer = self._answer.answer if is_page else Answer(response.url, response.status)
+        answer = self._answer.answer if is_page else SitemapAnswer(response.url, response.status)
         return is_sitemap(answer, self._report, missing=self._missing())
 
-    def _missing(self) -> Answer | None:
+    def _missing(self) -> SitemapAnswer | None:
         """What the host says of an address that cannot exist, if that is known."""
         for record in self._registry.store.of_host(self._record.host):
-            if record.kind == Kind.MISSING and record.visits:
-                return Answer(record.final, record.status, text_hash=record.text_hash)
+            if record.kind == SitemapKind.MISSING and record.visits:
+                return SitemapAnswer(record.final, record.status, text_hash=record.text_hash)
         return None
 
     def _note(self) -> None:
@@ -188,7 +188,9 @@ class Reading:
         for key, entry in entries:
             if key not in registry.store and not registry.may_name(record, entry.url.host):
                 continue
-            child = registry.remember(entry.url, Kind.SITEMAP, How.INDEX, parent=record.url, vouchers=record.vouchers)
+            child = registry.remember(
+                entry.url, SitemapKind.SITEMAP, How.INDEX, parent=record.url, vouchers=record.vouchers
+            )
             if child is not None:
                 child.lastmod = entry.lastmod or 0.0
                 new.append((key, child))
