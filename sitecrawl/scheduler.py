@@ -85,7 +85,6 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         logger.info("Compiled core: %s", compiled.IN_USE)
-        self._crawl.changes.begin()
         if self._crawl.directory.resumed:
             self._crawl.wishes.retry_given_up()
             logger.info("Resuming %s: %d URLs wait", self._crawl.directory.path, self._frontier.figures.waiting)

@@ -24,10 +24,9 @@ from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.lending import Lending
-from sitecrawl.cluster.options import NewLimit
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.run import PLACE, Run, beat, change, end
+from sitecrawl.cluster.run import PLACE, Run, beat, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Whole
@@ -107,9 +106,6 @@ class Exchange:
         self._is_closing = False
         self._end = ""
         """Why all workers are to end."""
-        self._new_limit: NewLimit | None = None
-        """The last one that this worker knows of."""
-        self._is_limit_told = False
         self._is_in_doubt = False
         """Whether Redis may have forgotten what it has answered: a replica that has taken over, for one."""
         self.is_last = False
@@ -129,12 +125,6 @@ class Exchange:
         """Let all workers end."""
         self._end = reason
         self.kick()
-
-    def limit_pages(self, new: NewLimit) -> None:
-        """Let the crawl have another `max_pages`, unless a later change says otherwise."""
-        if self._new_limit is None or self._new_limit < new:
-            self._new_limit, self._is_limit_told = new, False
-            self.kick()
 
     def count(self, name: str) -> None:
         """One more of what the run's limit of that name counts."""
@@ -216,7 +206,7 @@ class Exchange:
         self._listener.counted("cluster/faults", 1)
         self._wait(waits=True)
         self.scope.forget_answers()  # it may come back with less than it was told
-        self._is_in_doubt, self._is_limit_told = True, False
+        self._is_in_doubt = True
         if failures == 1:
             logger.warning("Waiting for Redis: %s", error or type(error).__name__)
 
@@ -239,7 +229,6 @@ class Exchange:
         """Raises `redis.RedisError`; then it is to be repeated. `StorageError` if there is no going on."""
         is_resting = self._worker.is_resting
         await self.scope.tell()
-        await self._change_limit()
         alive = await self._beat()
         await self.tallies(self._clock())
         if not self._worker.is_working:
@@ -261,13 +250,6 @@ class Exchange:
         await self._look_around()
         if self._partitions.arrivals:
             self._listener.woken()
-
-    async def _change_limit(self) -> None:
-        """Ask Redis for the changed limit. All workers know the change by now, so any of them can do it."""
-        if self._new_limit is not None and not self._is_limit_told:
-            new = self._new_limit
-            await change(self._store.steps, self._run_of_crawl, new)
-            self._is_limit_told = new == self._new_limit
 
     async def _beat(self) -> list[str]:
         """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""

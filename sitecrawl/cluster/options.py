@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from sitecrawl.urls.fingerprint import BY_SITE
 
@@ -36,15 +36,6 @@ class CrawlLimits:
 def closing(name: str) -> str:
     """Scrapy's finish reason for the limit of that name."""
     return f"closespider_{name}"
-
-
-class NewLimit(NamedTuple):
-    """`max_pages` is to be something else. Of several the last counts, whoever says it first."""
-
-    at: float
-    """Unix time, in seconds."""
-    number: str
-    max_pages: int
 
 
 @dataclass(frozen=True, slots=True)

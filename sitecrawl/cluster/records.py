@@ -31,9 +31,7 @@ _SESSION: Final = re.compile(rb"[0-9a-f]{16}")
 _COUNTS: Final = {b"entry", b"lent", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
-_NUMBERS_OF_RUN: Final = re.compile(
-    rb"account|said|max_pages|changed_at|begun|item_at|(item|page|error)count|pagecount_no_item"
-)
+_NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
 
 
 class Spoilt(NamedTuple):

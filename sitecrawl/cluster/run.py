@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.options import CrawlLimits, NewLimit
+from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.steps import Steps
 
 PLACE = 0
@@ -53,11 +53,6 @@ async def beat(steps: Steps, run: Run, session: str, seconds: float) -> Heard:
             )
         run.account, run.max_pages = account, int(max_pages)
     return Heard(ended.decode(errors="replace"), [name.decode() for name in names])
-
-
-async def change(steps: Steps, run: Run, new: NewLimit) -> None:
-    """Let another limit hold, unless a later one does. To say it again does no harm."""
-    await steps.run("limit", PLACE, new.max_pages, repr(new.at), new.number, run.account)
 
 
 async def end(steps: Steps, reason: str) -> None:

@@ -19,7 +19,6 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base import declared, descriptors
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
-from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.components import CAPTURE, WARC, has_component, has_our_scheduler
 from sitecrawl.crawl.fetches import Fetches, Pages
@@ -105,7 +104,6 @@ class Crawl:
     refusals: Refusals
     pause: Pause
     checkpoints: Checkpoints
-    changes: Changes
     wishes: Wishes
     told: Told | None
     """Arguments and settings of the run; None without our scheduler."""
@@ -160,6 +158,8 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         frontier = whole = make.own(database, news)
         ours = OurFrontier(make.terms, whole=whole)
 
+    if scope is not None:
+        scope.lay(access.sheets)
     store = _store(crawler, directory, database, access, keys=keys, peers=peers)
     pages = Pages(stats, store, frontier, news)
     outcomes, seed_hosts, refusals = OutcomeCounts(database), SeedHosts(database), Refusals(database, stats)
@@ -172,7 +172,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         ended=partial(wake, crawler),
         give_up=partial(stop, crawler),
     )
-    changes = Changes(crawler, database, ours, peers=peers, scope=scope, news=news)
     seeding = Seeding(
         crawler,
         frontier,
@@ -181,7 +180,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         scope=scope,
         schemes=schemes,
         peers=peers,
-        changes=changes,
         news=news,
     )
     wishes = Wishes(path, crawler, ours)
@@ -189,7 +187,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
     checkpoints = Checkpoints(
         crawler, database, frontier, peers, fetches, ours=ours, files=(reading, pages, database), news=news
     )
-    for part in (seed_hosts, refusals, outcomes, changes, access, wishes, store, told):
+    for part in (seed_hosts, refusals, outcomes, access, wishes, store, told):
         if part is not None:
             checkpoints.add(part)
     return Crawl(
@@ -222,7 +220,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         refusals=refusals,
         pause=pause,
         checkpoints=checkpoints,
-        changes=changes,
         wishes=wishes,
         told=told,
     )

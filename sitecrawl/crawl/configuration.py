@@ -29,7 +29,6 @@ from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.http.sheets.kept import DIGEST, kept
-from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.sitemap.entry import Limits as SitemapLimits
@@ -108,7 +107,7 @@ def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
         politeness(settings),
         max_pages=options.max_pages,
         max_depth=options.max_depth,
-        sheets=LiveSheets(found),
+        sheets=found,
     )
 
 

@@ -10,7 +10,6 @@ from scrapy.crawler import Crawler
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.seedqueue import fields_of
-from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.found_urls import UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.seed_hosts import SeedHosts
@@ -39,7 +38,6 @@ class Seeding:
         scope: Scope | None,
         schemes: Schemes,
         peers: Peers,
-        changes: Changes,
         news: FrontierListener,
     ) -> None:
         self._crawler = crawler
@@ -49,7 +47,6 @@ class Seeding:
         self._scope = scope
         self._schemes = schemes
         self._peers = peers
-        self._changes = changes
         news.on_seed.append(self._pushed)
         news.on_word[_LED_TO] = lambda url: self.widen(parse(url, schemes=CRAWLED), named=False)
         news.on_word[""] = lambda url: self.widen(parse(url, schemes=CRAWLED), named=True)
@@ -69,8 +66,8 @@ class Seeding:
         """
         if named:
             self._hosts.add(seed.host)
-        if (scope := self._scope) is not None and scope.add_seed(seed, led_to=not named):
-            self._changes.readmit_soon()
+        if self._scope is not None:
+            self._scope.add_seed(seed, led_to=not named)
         self._peers.tell(seed.href if named else f"{_LED_TO} {seed.href}")
 
     def _pushed(self, text: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 
 from sitecrawl.base.errors import CorruptFile
@@ -35,7 +34,6 @@ class Told(Participant):
         self._is_new = True
         self._begun = False
         if scope is not None:
-            scope.keep_in(self._kept)
             for place, led_to in places_of(database):
                 if led_to:
                     scope.add_place(place, led_to=True)
@@ -55,10 +53,6 @@ class Told(Participant):
 
     def committed(self) -> None:
         self._is_new, self._begun = False, True
-
-    def _kept(self) -> Iterable[str]:
-        """Places of this run's scope."""
-        return (place for place, _ in places_of(self._database)) if self._begun else ()
 
 
 def _changes(database: Database, terms: Terms) -> tuple[str, ...]:

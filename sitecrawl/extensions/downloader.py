@@ -55,14 +55,13 @@ class Downloader(ScrapyDownloader):
         if has(Use.DOWNLOADER_MIDDLEWARES):
             self._replace_middlewares()
         crawler.signals.connect(self._begin, signals.engine_started)
-        self._adjusted: dict[str, str] = {}
-        """Slots with other values than the settings, and their hosts."""
+        self._adjusted: set[str] = set()
+        """Slots with other values than the settings."""
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
         """Timer that runs while a request waits in a slot."""
         if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
             self._crawl = Crawl.of(crawler)
             self._said = configuration.politeness(crawler.settings)
-            self._crawl.changes.on_changed.append(self._look_again)
 
     def needs_backout(self) -> bool:
         """Whether no request may begin. A robots.txt uses the seat of the page that waits for it; else hosts
@@ -125,8 +124,8 @@ class Downloader(ScrapyDownloader):
         is_otherwise = (held.delay, held.per_host) != (self._said.delay, self._said.per_host)
         if is_otherwise or key in self._adjusted:
             if len(self._adjusted) > 2 * len(self.slots) + _FEW:  # slots that nobody uses go
-                self._adjusted = {one: name for one, name in self._adjusted.items() if one in self.slots}
-            self._adjusted[key] = host
+                self._adjusted &= self.slots.keys()
+            self._adjusted.add(key)
             slot.delay, slot.concurrency = held.delay, held.per_host
 
     def _process_queue(self, slot: Slot) -> None:
@@ -158,16 +157,3 @@ class Downloader(ScrapyDownloader):
     def close(self) -> None:
         self._look_no_more()
         super().close()
-
-    def _look_again(self) -> None:
-        """Restart the pauses under way, which have the former delay."""
-        assert self._crawl is not None
-        for key, slot in list(self.slots.items()):
-            if key in self.per_slot_settings:
-                continue
-            if slot.latercall is not None:
-                slot.close()
-            waiting = slot.queue[0][0] if slot.queue else None
-            host = self._host_of(waiting.url) if waiting is not None else self._adjusted.get(key, key)
-            self._adjust(key, slot, host, self._crawl.terms)
-            self._process_queue(slot)

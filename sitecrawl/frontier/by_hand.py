@@ -11,9 +11,7 @@ from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.url_states import UrlStates
@@ -29,7 +27,7 @@ RETRY: Final = "retry"
 
 
 class ByHand:
-    """What can be done to a frontier, and to what it waits for, beside its crawl. `terms` are changed elsewhere."""
+    """What can be done to a frontier, and to what it waits for, beside its crawl."""
 
     def __init__(
         self,
@@ -39,8 +37,6 @@ class ByHand:
         states: UrlStates,
         judge: TrapJudge,
         forms: Forms,
-        limits: HostLimits,
-        terms: LiveTerms,
         clock: Callable[[], float],
         keeps_levels: bool,
     ) -> None:
@@ -49,8 +45,6 @@ class ByHand:
         self._states = states
         self._judge = judge
         self._forms = forms
-        self._limits = limits
-        self._terms = terms
         self._clock = clock
         self.keeps_levels = keeps_levels
         """Whether no level may be left before all of it is done."""
@@ -65,24 +59,6 @@ class ByHand:
         self._dispatcher.place(hosts)
         self._dispatcher.silent_hosts.hurry(self._clock())
         return len(hosts)
-
-    def readmit(self) -> int:
-        """Queue again what was set aside, for what is in scope has changed; gives the number of URLs."""
-        hosts = list(self._states.readmit())
-        self._dispatcher.place(hosts)
-        return len(hosts)
-
-    def reconsider(self, name: str = "", *, delay: tuple[float, float] | None = None) -> None:
-        """What holds for the host of that name, or for all, is otherwise now; of what was a `delay` before and after,
-        the pause that is under way becomes longer or shorter, too.
-        """
-        hosts = [host for host in self._hosts.live() if not name or self._hosts.has(host, name)]
-        for host in hosts:
-            if self._limits.look(host):
-                self._hosts.changed(host)
-            if delay is not None and (name or self._terms.sheets.of(host.name).delay is None):
-                host.shift(*delay)
-        self._dispatcher.place(hosts)
 
     def block(self, host: Host, section: Section | None = None) -> None:
         """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""

@@ -181,8 +181,6 @@ class DiskFrontier:
             states=self.url_states,
             judge=self.judge,
             forms=self.forms,
-            limits=self._limits,
-            terms=terms,
             clock=clock,
             keeps_levels=self.keeps_levels,
         )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
-from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.http.sheets.sheet import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.urls.place import KINDS, part, place_of
@@ -56,14 +54,13 @@ class Scope:
         self.kind = _known(kind)
         self._allow = _compile("allow", allow)
         self._deny = _compile("deny", deny)
-        self._sheets: LiveSheets | Sheets = Sheets()
+        self._sheets = Sheets()
         self._time = MatchTime(recovers=True)
         self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
         self._own: set[str] = set()
         """As `kind` has them."""
         self._places = self._own if places is None else places
         self._new: dict[str, bool] = {}
-        self._kept: Callable[[], Iterable[str]] = lambda: ()
         self._longest = 0 if places is None else sys.maxsize
         """Characters of the longest folder, as far as that is known."""
 
@@ -72,25 +69,9 @@ class Scope:
         """Those of `allow`, and those of `deny`."""
         return [one.pattern for one in self._allow], [one.pattern for one in self._deny]
 
-    def lay(self, sheets: LiveSheets | Sheets) -> None:
+    def lay(self, sheets: Sheets) -> None:
         """Have patterns of single hosts besides."""
         self._sheets = sheets
-
-    def change(self, name: str, value: str | Sequence[str]) -> None:
-        """From now on this is `scope`, the kind, or the patterns `allow` or `deny`. Raises `OptionError`."""
-        if name == "scope":
-            self._become(str(value))
-        elif name == "allow":
-            self._allow = _compile(name, value)
-        else:
-            self._deny = _compile(name, value)
-
-    def _become(self, kind: str) -> None:
-        self.kind = _known(kind)
-        self._own.clear()
-        self._longest = 0
-        for place in chain(self._kept(), self._new):
-            self._add(place)
 
     def add_seed(self, seed: Url, *, led_to: bool = False) -> bool:
         """Widen the scope to what `seed` stands for; `led_to`: a seed's redirect has led there. Returns whether more
@@ -112,15 +93,9 @@ class Scope:
         return True
 
     def take_new(self) -> dict[str, bool]:
-        """The places of seeds that have come since this was asked last, and whether a redirect has led there. Who
-        takes them keeps them: see `keep_in`.
-        """
+        """The places of seeds that have come since this was asked last, and whether a redirect has led there."""
         new, self._new = self._new, {}
         return new
-
-    def keep_in(self, kept: Callable[[], Iterable[str]]) -> None:
-        """`kept` gives all places that were taken: so memory has only what the kind of now needs of them."""
-        self._kept = kept
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""

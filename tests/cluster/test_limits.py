@@ -20,7 +20,7 @@ from waiting import until, until_async
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits, NewLimit
+from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.frontier.urls.record import UrlState
@@ -39,14 +39,6 @@ def leave(redis: Server, session: str) -> None:
     """The worker is believed alive no more."""
     with redis.client() as client:
         client.zrem(BASE + "workers", session)
-
-
-def change_limit(redis: Server, at: float, max_pages: int) -> tuple[int, int]:
-    """It is changed by hand. Returns the account and the limit that hold then."""
-    with redis.client() as client:
-        client.eval(script("limit")[0], 1, BASE, max_pages, repr(at), "", 0)
-        account, found = client.hmget(BASE + "run", "account", "max_pages")
-        return int(account), int(found)
 
 
 class TestJoining:
@@ -72,26 +64,6 @@ class TestJoining:
         """They are believed alive until their leases are over."""
         assert self.begin(redis, "one", lease_seconds=1, max_pages=5).account == 1
         assert self.begin(redis, "two", max_pages=6).account == 2
-
-    def test_what_was_changed_by_hand(self, redis: Server) -> None:
-        """It holds for whoever comes, and for later runs, until the settings say something else than they did."""
-        self.begin(redis, "one", max_pages=5)
-        change_limit(redis, 1.0, 9)
-        two = self.begin(redis, "two", max_pages=5)
-        assert (two.account, two.max_pages, two.limits.max_pages) == (2, 9, 5)
-        for limit, account, max_pages in ((5, 2, 9), (7, 3, 7), (5, 4, 5)):
-            leave(redis, "one")
-            leave(redis, "two")
-            found = self.begin(redis, "one", max_pages=limit)
-            assert (found.account, found.max_pages) == (account, max_pages)
-            change_limit(redis, 1.0, 9)  # a worker that was away says it again
-            assert self.begin(redis, "one", max_pages=limit) == found
-
-    def test_the_last_change_counts(self, redis: Server) -> None:
-        """In whatever order they come, and each once; what changes nothing is no other account."""
-        self.begin(redis, "one")
-        found = [change_limit(redis, at, pages) for at, pages in ((2.0, 8), (1.0, 7), (2.0, 8), (3.0, 8), (4.0, 0))]
-        assert found == [(1, 8), (1, 8), (1, 8), (1, 8), (2, 0)]
 
     def test_other_limits_than_those_at_work(self, redis: Server) -> None:
         """An error that names both, as soon as another worker has shown that it lives."""
@@ -146,20 +118,6 @@ class TestWorkers:
                 counts = worker.frontier.figures
                 assert (counts.fetched, counts.failed, counts.queued) == (5, 4, 3)
                 assert worker.look() is None
-
-        asyncio.run(run())
-
-    def test_who_hears_of_a_change_makes_it(self, redis: Server, tmp_path: Path) -> None:
-        """So it holds though the worker that told it was killed then; also on a Redis that has forgotten it."""
-
-        async def run() -> None:
-            async with working(redis, tmp_path) as worker:
-                worker.frontier.exchange.limit_pages(NewLimit(1.0, "1", 5))
-                await until_async(lambda: worker.frontier.run.max_pages == 5, "the limit holds")
-                with redis.client() as client:
-                    client.hdel(BASE + "run", "max_pages", "account", "changed", "changed_at")
-                    client.client_kill_filter(_type="normal", skipme=True)
-                    await until_async(lambda: client.hget(BASE + "run", "max_pages") == b"5", "Redis has it again")
 
         asyncio.run(run())
 

@@ -6,14 +6,13 @@ from collections import Counter
 
 import pytest
 from database_files import put_away
-from frontier_helpers import RUDE, Bench, check_sections, url
+from frontier_helpers import RUDE, Bench, url
 from frontiers import PART
 
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.hosts.sites import UNPROVEN
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.http.sheets import Sheet
 
@@ -220,103 +219,3 @@ def test_links_of_one_page_are_of_different_depths(bench):
     crawl.add("seed", depth=1)
     visit = crawl.take("seed")
     assert crawl.link(visit, url("a"), url("b", "b.example")) == 1
-
-
-# Changed while the crawl runs
-
-
-def change_scope(crawl: Bench, *gone: str) -> None:
-    """URLs that end in one of `gone` are out of scope from now on, and all others in."""
-    crawl.frontier.terms.is_out = lambda url, _host, _depth: url.endswith(gone) if gone else False
-    crawl.frontier.by_hand.readmit()
-    crawl.frontier.by_hand.reconsider()
-
-
-class TestChanges:
-    def test_a_pause_becomes_shorter(self, bench):
-        """Of a host that rests, the pause ends as if the new delay had been there from its start, and no sooner."""
-        crawl = bench(politeness=PolitenessOptions(delay=100.0, delay_factor=0.0))
-        crawl.add("1", "2")
-        crawl.finish(crawl.take("1"))
-        crawl.now += 2.0
-        crawl.frontier.terms.change_crawl("delay", 5.0)
-        crawl.frontier.by_hand.reconsider(delay=(100.0, 5.0))
-        assert crawl.frontier.next_time() == pytest.approx(3.0)
-
-    def test_a_pause_becomes_longer(self, bench):
-        """The host alone that it is about rests longer."""
-        crawl = bench(politeness=SLOW)
-        for host in ("a.example", "b.example"):
-            crawl.add("1", "2", host=host)
-            crawl.finish(crawl.take("1"))
-        crawl.frontier.terms.change_host("a.example", {"delay": 30.0})
-        crawl.frontier.by_hand.reconsider("a.example", delay=(1.0, 30.0))
-        times = times_of(crawl)
-        assert times == {"b.example": [1.0], "a.example": [30.0]}
-
-    def test_what_a_host_has_asked_for_stays(self, bench):
-        """A shorter delay ends no rest that the host itself has asked for."""
-        crawl = bench(politeness=PolitenessOptions(delay=100.0, delay_factor=0.0))
-        crawl.add("1", "2")
-        crawl.finish(crawl.take("1"), retry_after=50.0)
-        crawl.frontier.terms.change_crawl("delay", 0.0)
-        crawl.frontier.by_hand.reconsider(delay=(100.0, 0.0))
-        assert crawl.frontier.next_time() == pytest.approx(50.0)
-
-    def test_limits_of_pages(self, bench):
-        """A lower limit of the crawl ends it, a higher one goes on; and so with that of a host."""
-        crawl = bench()
-        crawl.add("1", "2", "3", "4")
-        crawl.finish(crawl.take("1"))
-        crawl.frontier.terms.change_crawl("max_pages", 1)
-        assert crawl.frontier.is_finished()
-        crawl.frontier.terms.change_crawl("max_pages", 0)
-        crawl.frontier.terms.change_host("a.example", {"max_pages": 2})
-        crawl.frontier.by_hand.reconsider("a.example")
-        assert crawl.drain() == ["2"]
-        crawl.frontier.terms.change_host("a.example", {"max_pages": 3})
-        crawl.frontier.by_hand.reconsider("a.example")
-        assert crawl.drain() == ["3"]
-
-    def test_what_is_out_of_scope_is_set_aside(self, bench):
-        """It counts as excluded, no checkpoint is in its way, and when scope changes again it waits again."""
-        crawl = bench(order="aopic")
-        crawl.add("1", "2", "3", depth=1)
-        crawl.add("seed2")
-        change_scope(crawl, "2", "3")
-        assert sorted(crawl.drain()) == ["1", "seed2"]
-        assert (crawl.frontier.counts.excluded, crawl.frontier.counts.queued) == (2, 0)
-        assert crawl.record("2").cause == Cause.OUT_OF_SCOPE
-        change_scope(crawl, "3")
-        assert crawl.drain() == ["2"]
-        crawl.restart()
-        assert crawl.drain() == []
-        assert crawl.frontier.by_hand.readmit() == 1
-        assert crawl.drain() == ["3"]
-        crawl.commit()
-        check_sections(crawl.frontier)
-
-    def test_with_a_depth_limit(self, bench):
-        """What is set aside holds up no level."""
-        crawl = bench(max_depth=2)
-        crawl.add("1", depth=1)
-        crawl.add("2", depth=2)
-        change_scope(crawl, "1")
-        assert crawl.drain() == ["2"]
-
-    def test_very_many_are_set_aside_in_turns(self, bench, monkeypatch):
-        """Of a host with very many, some at a time are set aside, and another host is asked in between."""
-        monkeypatch.setattr("sitecrawl.frontier.dispatch.dispatcher._SET_ASIDE_AT_ONCE", 10)
-        crawl = bench()
-        crawl.add(*(f"{number}x" for number in range(100)), depth=1)
-        crawl.add("1", host="b.example", depth=2)
-        change_scope(crawl, "x")
-        assert crawl.take("1").url == "http://b.example/1"
-        assert crawl.frontier.counts.excluded == 10
-
-    def test_a_spiders_own_request_is_no_link(self, bench):
-        """What was asked for with more than a URL is fetched, whatever scope says."""
-        crawl = bench()
-        crawl.ask("1", depth=1, request=b"blob")
-        change_scope(crawl, "1")
-        assert crawl.drain() == ["1"]

@@ -145,9 +145,6 @@ LEFT_OUT: Final = {
         "it is in a folder for the time being, which nobody reads again",
     ),
     **dict.fromkeys(
-        _asked("cluster.run.change"), "somebody who asks for another limit sees whether it holds, and may ask again"
-    ),
-    **dict.fromkeys(
         ("cluster.leases.Renewal._load: eval", "cluster.leases.Renewal._load: answer"),
         "a lease that is not renewed is over by itself, and one that is lasts no longer than without the kill",
     ),

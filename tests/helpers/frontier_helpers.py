@@ -21,7 +21,6 @@ from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http.sheets import Sheet, Sheets
-from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.page.items import Link
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
@@ -108,7 +107,7 @@ class Bench:
                 self.politeness,
                 max_pages=self.options.max_pages,
                 max_depth=self.options.max_depth,
-                sheets=LiveSheets(Sheets(self.sheets)),
+                sheets=Sheets(self.sheets),
             ),
         )
 

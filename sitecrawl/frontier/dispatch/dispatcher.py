@@ -38,14 +38,6 @@ _PASSED_AT_ONCE = 500
 _READ_AT_ONCE = 32
 """Records of URLs that are read before their turn, one of each host. In a crawl of many hosts, and queues from long
 ago, every record must be read: one alone takes 38 us, of 16 each 11."""
-_SET_ASIDE_AT_ONCE = 500
-"""URLs that are set aside in one go: there may be millions, and the other hosts do not wait."""
-_SET_ASIDE_PAUSE = 0.1
-"""Seconds until a host has its next go."""
-_NO_LINK = (
-    Flag.UNFILTERED | Flag.REQUEST | Flag.VOLATILE | Flag.SEED | Flag.AWAITED | Flag.REQUISITE
-)  # fmt: skip
-"""Of what a spider or a person has asked for: scope is about links."""
 
 
 class Dispatcher:
@@ -103,8 +95,6 @@ class Dispatcher:
         """Fetches of this run whose pages wait again."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
-        self._aside = 0
-        """URLs that were set aside in this go."""
         self.silent_hosts = SilentHosts(states, counts, politeness)
         self._turns = HostTurns(link_credit.graph, hosts.live(), lambda host: terms.of(host.name).priority)
         self.workbench = Workbench(terms, self._preference, waits=one_by_one)
@@ -229,7 +219,6 @@ class Dispatcher:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
-        self._aside = 0
         if self._awaits_one():
             return None
         is_filling = self._is_filling()
@@ -360,9 +349,6 @@ class Dispatcher:
         record = self._states.waiting(entry)
         if record is None or self._forms.joins(host, entry[RANK_BYTES:], record):
             return None
-        if self._terms.is_out is not None and self._is_out(host, record):
-            self._set_aside(host, entry[RANK_BYTES:], record, now)
-            return None
         if host.is_pool and self._left > 0 and self._passes(host, entry[RANK_BYTES:], record):
             self._left -= 1
             return None
@@ -371,19 +357,6 @@ class Dispatcher:
         if host.silent and host.is_silent(_heard_of(host, visit.url), self._politeness):
             self._let_fail(visit)
         return visit
-
-    def _is_out(self, host: Host, record: UrlRecord) -> bool:
-        """Whether scope has changed so that a link leads out of it, which did not when it was found."""
-        if record.flags & _NO_LINK or self._terms.is_out is None:
-            return False
-        return self._terms.is_out(record.url, name_of(record.url) if host.is_pool else host.name, record.depth)
-
-    def _set_aside(self, host: Host, key: bytes, record: UrlRecord, now: float) -> None:
-        self._states.set_aside(key, record, host)
-        self._forms.ended(key, record, host)
-        self._aside += 1
-        if self._aside >= _SET_ASIDE_AT_ONCE:
-            host.free_at = max(host.free_at, now + _SET_ASIDE_PAUSE)
 
     def _passes(self, pool: Host, key: bytes, record: UrlRecord) -> bool:
         """Whether a URL in a pool is passed over: its name has a record by now, or does not answer."""

@@ -282,12 +282,6 @@ class Host:
         if self.asked_until:
             self.asked_rest = float(ceil(self.asked_until + ahead))
 
-    def shift(self, before: float, after: float) -> None:
-        """The delay is another one: the pause that is under way ends as if it had been so from its start."""
-        longer = max(after, self.crawl_delay) - max(before, self.crawl_delay)
-        if longer > 0 or not self.failures:
-            self.free_at = max(self.free_at + longer, self.asked_until)
-
     def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "") -> None:
         """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time.
 

@@ -42,8 +42,6 @@ class Cause(IntEnum):
     GIVEN_UP = 22
     """It was not asked for: its host never answered when others were."""
     OTHER = 23
-    OUT_OF_SCOPE = 24
-    """It waited, and scope was narrowed by hand: it waits for scope to be changed again."""
     LOGIN_PAGE = 25
     LOGOUT = 26
     SLOW = 27
@@ -74,7 +72,6 @@ WORDS: Final[Mapping[Cause, str]] = {
     Cause.NO_ADDRESS: "no web address",
     Cause.GIVEN_UP: "its host never answered",
     Cause.OTHER: "an error that the log has",
-    Cause.OUT_OF_SCOPE: "it is out of scope, as that was changed while the crawl ran",
     Cause.LOGIN_PAGE: "it is where the crawl logs in",
     Cause.LOGOUT: "it looks like a link that would log the crawl out",
     Cause.SLOW: "comes too slowly",

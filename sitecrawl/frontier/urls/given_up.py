@@ -1,10 +1,7 @@
-"""URLs that came to their end unasked, and may be asked for one day: which, and what they ask for.
+"""URLs of hosts that have never answered: which, and what they ask for.
 
-- Those of hosts that have never answered count as failed, and the crawl does not wait for them. But the host may have
-  been down for that time alone, so every resume puts them back. A host that has answered by then is no such host any
-  more: its URLs have failed.
-- Those that waited when scope was narrowed by hand count as excluded. Another change of scope, and every resume, puts
-  them back, to be looked at when their turn comes.
+They count as failed, and the crawl does not wait for them. But the host may have been down for that time alone, so
+every resume puts them back. A host that has answered by then is no such host any more: its URLs have failed.
 """
 
 from __future__ import annotations
@@ -46,11 +43,6 @@ class GivenUp:
         for row, request in self._database.scan(FAMILY):
             if not self._rows.has_changed(row):
                 yield row[:KEY_BYTES], row[KEY_BYTES:], request
-
-    def new(self) -> Iterator[tuple[bytes, bytes, bytes]]:
-        """Those that have come since."""
-        for row in self._rows.pending(b""):
-            yield row[:KEY_BYTES], row[KEY_BYTES:], self._rows.get(row) or b""
 
     def remove(self, host: bytes, key: bytes) -> None:
         self._rows.delete(host + key)

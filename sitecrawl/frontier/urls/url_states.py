@@ -385,23 +385,6 @@ class UrlStates:
                 record.attempts = 0
                 yield self._come_back(key, record, host, request)
 
-    def set_aside(self, key: bytes, record: UrlRecord, host: Host) -> None:
-        """The URL is out of scope by now: `readmit` queues it again, if that changes."""
-        record.cause = Cause.OUT_OF_SCOPE
-        self._given_up.add(host.key, key, b"")
-        self.end(key, record, host, UrlState.EXCLUDED)
-
-    def readmit(self) -> Iterator[Host]:
-        """Queue what was set aside; gives the host of each URL."""
-        for host_key, key, _ in [*self._given_up.new(), *self._given_up.all()]:
-            record, host = self._urls.get(key), self._hosts.get(host_key)
-            if record is None or host is None or record.cause != Cause.OUT_OF_SCOPE:
-                continue
-            self._given_up.remove(host_key, key)
-            if record.state == UrlState.EXCLUDED and record.host == host_key:
-                record.cause = Cause.NONE
-                yield self._come_back(key, record, host)
-
     def _come_back(self, key: bytes, record: UrlRecord, host: Host, request: bytes = b"") -> Host:
         """A URL that had come to its end without being asked for waits as it did."""
         self._counts.reach(record, record.state, -1)

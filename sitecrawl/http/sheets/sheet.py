@@ -85,10 +85,15 @@ class Sheets:
 
     def __init__(self, sheets: Sequence[Sheet] = ()) -> None:
         self.all = tuple(sheets)
+        self._named = frozenset(name for sheet in self.all for name in sheet.hosts)
         self.of = lru_cache(maxsize=KEPT)(self._of) if self.all else lambda _host: NOTHING
 
     def __bool__(self) -> bool:
         return bool(self.all)
+
+    def names(self, host: str) -> bool:
+        """Whether a sheet names that very host: it has a record of its own, whatever its site has."""
+        return host in self._named
 
     def _of(self, host: str) -> Sheet:
         """What is otherwise for the host of this name (`host:port`)."""

@@ -1,4 +1,4 @@
-"""What an operator does in the middle of a crawl: pause, resume, stop, add seeds, block, set free, change terms."""
+"""What an operator does in the middle of a crawl: pause, resume, stop, add seeds, block or set free."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
-from sitecrawl.http.sheets.change import host_named
 from sitecrawl.urls.url import CRAWLED, Url, parse
 
 logger = logging.getLogger(__name__)
@@ -32,13 +31,6 @@ _MAX_UNIT: Final = 4_096
 WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 _COMING: Final = {BLOCK: "To be blocked", RELEASE: "To be set free"}
-
-_SCOPE: Final = (
-    ". What waits and is out of scope now is set aside when its turn comes; what was out of it until now counts "
-    "where it is found next"
-)
-_MEANING: Final = dict.fromkeys(("scope", "allow", "deny", "max_depth"), _SCOPE)
-"""What else there is to say of an option that was changed."""
 
 Fields = dict[str, Any]
 
@@ -60,7 +52,6 @@ class Actions(Participant):
             "seed": self._seed,
             "block": self._block,
             "release": self._release,
-            "set": self._set,
         }
         for href in self._stored_seeds():
             crawl.seeding.widen(parse(href, schemes=CRAWLED), named=True)
@@ -151,20 +142,6 @@ class Actions(Participant):
     def _release(self, fields: Fields) -> str:
         return self._do(_act(RELEASE, fields))
 
-    # What holds
-
-    def _set(self, fields: Fields) -> str:
-        """`option` of `host`, or of the crawl where that is empty, becomes the text `value`, of patterns one a line;
-        null for what the settings say. Where there is a `was`, of JSON, it has to be that until now.
-        """
-        host, option = host_named(_text(fields, "host")), _text(fields, "option")
-        value = None if fields.get("value") is None else _text(fields, "value")
-        if "was" in fields:
-            self._crawl.changes.expect(option, host, fields["was"])
-        change = self._crawl.changes.change(option, host, value)
-        self._crawl.checkpoints.run()  # a person has been told that it holds
-        return f"{change}{_MEANING.get(option, '')}"
-
     def _do(self, act: Act) -> str:
         assert self._crawl.ours.whole is not None
         done = act.do(self._crawl.ours.whole.by_hand)
@@ -182,8 +159,6 @@ class ClusterActions(Actions):
 
     def act(self, name: str, fields: Fields) -> str:
         done = super().act(name, fields)
-        if name == "set":
-            return f"{done}. All workers hear of it within seconds"
         if name not in WISHES:
             return done
         self.wish = WISHES[name]

@@ -1,4 +1,4 @@
-"""What the page asks for, and gets: files, all that it shows, what holds for a host, actions, metrics."""
+"""What the page asks for, and gets: files, all that it shows, actions, metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.http.sheets.change import host_named
 from sitecrawl.plugins.dashboard.actions import Actions
 from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.plugins.dashboard.monitor import Monitor
@@ -52,8 +51,6 @@ class Backend:
             content = files("sitecrawl.plugins.dashboard").joinpath("static", name).read_bytes()
             return HttpAnswer(content, f"{kind}; charset=utf-8")
         monitor = self._monitor
-        if path == "terms":
-            return self._terms(fields.get("host", ""))
         if path not in {"overview", "metrics"}:
             return _error("There is nothing here", 404)
         monitor.asked_at = time.monotonic()
@@ -78,14 +75,6 @@ class Backend:
             spider=monitor.spider,
             workers=monitor.workers(),
         )
-
-    def _terms(self, host: str) -> HttpAnswer:
-        """What holds for a host, or for the crawl."""
-        try:
-            host = host_named(host)
-            return _json({"host": host, "values": self._crawl.changes.values(host)})
-        except SitecrawlError as error:
-            return _error(str(error), 400)
 
     def post(self, path: str, fields: dict[str, Any]) -> HttpAnswer:
         directory, _, name = path.partition("/")

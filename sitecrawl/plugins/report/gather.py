@@ -22,7 +22,6 @@ from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.judge.held import HeldSet
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.http.sheets.change import Change, changes_of
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
@@ -33,7 +32,6 @@ from sitecrawl.plugins.report.web import Web, read_web
 from sitecrawl.plugins.why.linkers import Linkers, find_linkers
 
 HOSTS: Final = 50
-CHANGES: Final = 100
 ROUNDS: Final = 31
 """Rounds over what is known that are shown: the newest."""
 DEMOTED: Final = 100
@@ -115,8 +113,6 @@ class ReportData:
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
-    changes: list[Change]
-    """What was changed by hand while it ran, the newest first."""
     held: list[HeldSet]
     """What is demoted, with some of its URLs."""
     held_count: int
@@ -157,7 +153,6 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             outcomes=reader.outcomes(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
-            changes=changes_of(reader.database)[: -CHANGES - 1 : -1],
             held=list(islice(reader.held(), DEMOTED)),
             held_count=held_count,
             dead=[

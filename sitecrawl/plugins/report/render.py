@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
-from sitecrawl.http.sheets.change import in_words
 from sitecrawl.plugins.report import drawing, published
 from sitecrawl.plugins.report.drawing import Chart, chart, speeds
 from sitecrawl.plugins.report.gather import ReportData
@@ -49,7 +48,6 @@ def render(report: ReportData) -> str:
         folded=_FOLDED,
         named=_NAMED,
         name_of=name_of,
-        in_words=in_words,
         charts=charts(report.history),
         statuses=status_rows(report.urls),
         depths=[(depth, number, "") for depth, number in sorted(report.urls.depths.items())[:_DEPTHS]],

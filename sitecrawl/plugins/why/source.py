@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -17,7 +16,7 @@ from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.crawldir.terms import Terms, terms_of
+from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
 from sitecrawl.frontier.hosts.host import Host
@@ -29,8 +28,6 @@ from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.http.sheets import RobotsException, Sheet, Sheets
-from sitecrawl.http.sheets.change import Change, changes_of, last_of
-from sitecrawl.http.sheets.live import LiveSheets
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.why.linkers import find_linker
@@ -38,7 +35,6 @@ from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
 MOST: Final = 200_000
 """Rows of the queue that are gone through."""
-_OF_CRAWL: Final = frozenset({"scope", "allow", "deny", "max_depth", "max_pages"})
 _OF_HOSTS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
 """What of a sheet explains why a URL is fetched or not."""
 
@@ -63,8 +59,7 @@ class Source:
         self.canonicalizer = Canonicalizer()
         self.pages = pages
         self._told = told or database
-        self._changes = changes_of(self._told)
-        self.terms = in_force(terms_of(self._told), self._changes)
+        self.terms = terms_of(self._told)
         self.search_pages = search_pages
 
     @property
@@ -93,9 +88,9 @@ class Source:
         return scope
 
     @cached_property
-    def sheets(self) -> LiveSheets:
+    def sheets(self) -> Sheets:
         """What is otherwise for some hosts. Raises `CorruptFile`."""
-        return sheets_in_force(self.terms.sheets if self.terms is not None else (), self._changes)
+        return kept_sheets(self.terms.sheets if self.terms is not None else ())
 
     def max_depth(self, host: str) -> int:
         """Of the host of that name; 0 for no limit."""
@@ -184,26 +179,12 @@ def content_of(row: ClassRow | None) -> bytes:
     return row.content if row is not None and row.content != UNKNOWN else b""
 
 
-def in_force(terms: Terms | None, changes: Sequence[Change]) -> Terms | None:
-    """The terms of the crawl itself, with what was changed by hand while it ran."""
-    changed: dict[str, Any] = {
-        change.option: change.after
-        for change in last_of(changes).values()
-        if not change.host and change.option in _OF_CRAWL
-    }
-    return terms if terms is None or not changed else replace(terms, **changed)
-
-
-def sheets_in_force(kept: Iterable[Mapping[str, Any]], changes: Sequence[Change]) -> LiveSheets:
+def kept_sheets(kept: Iterable[Mapping[str, Any]]) -> Sheets:
     """The sheets that `Terms.sheets` keeps, as far as they say which URLs are fetched. Raises `CorruptFile`."""
     try:
-        sheets = LiveSheets(Sheets([_sheet(one) for one in kept]))
+        return Sheets([_sheet(one) for one in kept])
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise CorruptFile(f"The sheets that the crawl was told cannot be read: {error}") from error
-    for change in last_of(changes).values():
-        if change.host:
-            sheets.change(change.host, {change.option: change.by_hand})
-    return sheets
 
 
 def _sheet(kept: Mapping[str, Any]) -> Sheet:

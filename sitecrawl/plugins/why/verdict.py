@@ -70,9 +70,6 @@ def _failed(case: Case, record: UrlRecord) -> Verdict:
 def _excluded(case: Case, record: UrlRecord) -> Verdict:
     if record.cause == Cause.ROBOTS:
         return _by_robots(case, "Not fetched")
-    if record.cause == Cause.OUT_OF_SCOPE:
-        text = f"Not fetched: {words_of(record.cause)}: {case.out_of_scope() or 'by allow, deny or max_depth'}"
-        return Verdict("out of scope", text, "widen scope again, on the dashboard: then its turn comes")
     why = words_of(record.cause) or "a rule of the crawl excludes it"
     advice = (
         "name its host as a seed, or set SITECRAWL_ALLOW_PRIVATE" if record.cause == Cause.PRIVATE_ADDRESS else ""

@@ -178,35 +178,6 @@ class TestForEverybody:
         page.wait_for_function("(old) => !old.isConnected", arg=before)
         expect(button).to_be_focused()
 
-    def test_change_by_keyboard(self, page: Page, crawl: Crawl) -> None:
-        """What holds for a host is asked for, filled in and changed; what is wrong is said."""
-        page.goto(crawl.url)
-        page.locator("#terms:enabled").focus()
-        page.keyboard.press("Enter")
-        expect(page.locator("#terms-host")).to_be_focused()
-        expect(page.locator("#terms-option option")).to_have_text(
-            ["delay", "max_pages", "max_depth", "scope", "allow", "deny"]
-        )
-        page.select_option("#terms-option", "scope")
-        expect(page.locator("#terms-value")).to_have_value("site")
-        page.fill("#terms-host", "no.example")
-        page.press("#terms-host", "Tab")
-        page.select_option("#terms-option", "allow")
-        page.fill("#terms-value", "(")
-        page.click("#ask-yes")
-        expect(page.locator("#ask-wrong")).to_contain_text("no regular expression")
-        page.fill("#terms-value", "/<i>a</i>\n/b")
-        confirm(page)
-        expect(page.locator("#said")).to_contain_text("/<i>a</i> | /b")
-        page.click("#terms")
-        page.fill("#terms-host", "no.example")
-        page.press("#terms-host", "Tab")
-        page.select_option("#terms-option", "allow")
-        expect(page.locator("#terms-value")).to_have_value("/<i>a</i>\n/b")
-        page.check("#terms-reset")
-        confirm(page)
-        expect(page.locator("#said")).to_contain_text("→ nothing")
-
     def test_on_a_phone(self, browser: Browser, crawl: Crawl) -> None:
         """The page is as wide as the screen; only tables are moved sideways."""
         with browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True) as context:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from chromium import chromium
 from crawling import scrapy
-from fleet import Worker, fleet, stored, web_of
-from localweb import LocalWeb, linked
+from fleet import Worker, fleet, web_of
+from localweb import LocalWeb
 from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
 from ports import held_port
@@ -178,69 +178,6 @@ def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> Non
     assert sum(one["received"] for one in figures) == received
 
 
-@pytest.mark.deep
-def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
-    """A worker that was killed before it told the others of a change tells them when it is there again."""
-    settings = {"SITECRAWL_CLUSTER_CRAWL": "changed", "SITECRAWL_CLUSTER_WATCH": True}
-    with fleet(tmp_path, 1, "", redis.url, **settings) as (first,):
-        Page(first).act("set", {"option": "delay", "host": "a.example", "value": "7"})
-        first.kill()
-        with redis.client() as client:
-            for key in client.scan_iter("*{changed.*scope"):
-                client.delete(key)  # it has not come so far, or as if it had not
-        first.start()
-        with fleet(tmp_path / "more", 1, "", redis.url, **settings) as (second,):
-            page = Page(second)
-            until(lambda: page.table("terms?host=a.example")["values"]["delay"] == 7, "the other has heard of it")
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(("said", "now"), [(10, 30), (100, 12)])
-def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: int, now: int) -> None:
-    """It holds for both workers as soon as it is said to one: they fetch as many."""
-    settings = {
-        "SITECRAWL_CLUSTER_CRAWL": f"limit{said}",
-        "SITECRAWL_CLUSTER_WATCH": True,
-        "SITECRAWL_MAX_PAGES": said,
-    }
-    with fleet(tmp_path, 2, "", redis.url, **settings) as workers:
-        one, two = (Page(worker) for worker in workers)
-        one.act("pause", {})
-        until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
-        one.act("seed", {"urls": " ".join(web.seeds)})
-        one.act("set", {"option": "max_pages", "host": "", "value": str(now)})
-        until(lambda: two.table("terms?host=")["values"]["max_pages"] == now, "the other works under it")
-        two.act("resume", {})
-        assert [worker.wait() for worker in workers] == [0, 0]
-        assert stored(workers).total() == now
-
-
-@pytest.mark.deep
-def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
-    """What one worker is told of scope holds on all, for seeds of before and after, narrower and wider again."""
-    pages = {"/a/": linked("/a/0", "/b/0")}
-    settings = {
-        "SITECRAWL_CLUSTER_CRAWL": "scope", "SITECRAWL_CLUSTER_WATCH": True, "ROBOTSTXT_OBEY": False,
-        "DOWNLOAD_DELAY": 1000,
-    }  # fmt: skip
-    with ExitStack() as stack:
-        webs = [stack.enter_context(LocalWeb(pages, address=f"127.0.0.{n}")) for n in range(2, 6)]
-        workers = stack.enter_context(fleet(tmp_path, 2, "", redis.url, **settings))
-        one, two = (Page(worker) for worker in workers)
-        one.act("seed", {"urls": " ".join(f"{web.root}/a/" for web in webs[:3])})
-        until(lambda: one.crawl()["waiting"] == 6, "all links")
-        two.act("set", {"option": "scope", "host": "", "value": "prefix"})
-        until(lambda: one.table("terms?host=")["values"]["scope"] == "prefix", "the other has heard of it")
-        one.act("seed", {"urls": f"{webs[3].root}/a/"})
-        until(lambda: "/a/" in webs[3].paths(), "the last seed")
-        one.act("set", {"option": "delay", "host": "", "value": "0"})
-        until(lambda: one.crawl()["fetched"] == 8 and not one.crawl()["waiting"], "all that is in scope")
-        assert [sorted(web.paths()) for web in webs] == [["/a/", "/a/0"]] * 4
-        one.act("set", {"option": "scope", "host": "", "value": "site"})
-        until(lambda: one.crawl()["fetched"] == 11, "what was set aside")
-    assert [sorted(web.paths())[2:] for web in webs] == [["/b/0"]] * 3 + [[]]
-
-
 WELL_SAMPLED = 10 * GOOD
 """Pages of the maze: more than it has had when it is held back, and fewer than it has when nothing else is left."""
 
@@ -327,14 +264,6 @@ class TestWatched:
         until(lambda: not one.tables()["held"], "nothing is held back")
         two.act("resume", {})
         until(lambda: not one.crawl()["waiting"], "all pages are fetched")
-
-    def test_changes_reach_all(self, workers: list[Worker]) -> None:
-        """What is changed on the page of one holds on the other, where the later of two changes counts."""
-        one, two = (Page(worker) for worker in workers)
-        assert "All workers hear of it" in one.act("set", {"option": "delay", "host": "a.example", "value": "2"})
-        until(lambda: two.table("terms?host=a.example")["values"]["delay"] == 2, "the other has heard of it")
-        two.act("set", {"option": "delay", "host": "a.example", "value": "0"})
-        until(lambda: one.table("terms?host=a.example")["values"]["delay"] == 0, "the first has heard of it")
 
     def test_metrics(self, busy: list[Worker]) -> None:
         """A worker's page has all metrics: the counts of the crawl, and each worker's own."""

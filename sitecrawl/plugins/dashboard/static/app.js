@@ -2,12 +2,6 @@
 // Elements are made of text alone: what comes off the web can be nothing else here.
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g; // or invisible, or turning the text
-const LABELS = {
-  delay: "Seconds between two requests to a host", concurrency: "Requests under way on the host",
-  max_pages: "Pages to fetch, 0 for no limit", max_depth: "Links to follow from a seed, 0 for no limit",
-  scope: "Links that share this with a seed: host, site, prefix or any",
-  allow: "Only URLs that match one of these, one a line", deny: "No URL that matches one of these, one a line",
-};
 const GREATEST = new Set(["at", "seconds", "p50", "p95", "checkpoint_age", "reserve"]); // of workers: others add up
 const byId = (id) => document.getElementById(id);
 const count = (n) => (n ?? 0).toLocaleString("en", { maximumFractionDigits: n < 100 ? 1 : 0 });
@@ -50,44 +44,13 @@ function ask(title, text, action, fields = () => ({}), more = []) {
     }
   };
   dialog.showModal();
-  (dialog.querySelector("#ask-more :is(input, select, textarea)") ?? go).focus();
+  (dialog.querySelector("#ask-more textarea") ?? go).focus();
 }
 
 function askSeeds() {
   const area = el("textarea", { id: "seeds", spellcheck: "false" });
   ask("Add seeds", "They are fetched first, and the crawl follows their links as it does those of the other seeds.", "seed",
     () => ({ urls: area.value }), [el("label", { for: "seeds" }, "URLs or domains, one a line"), area]);
-}
-
-/** Ask for another value of what holds for the crawl or a host. */
-async function askTerms() {
-  const host = el("input", { id: "terms-host", placeholder: "the whole crawl", spellcheck: "false", maxlength: "300" });
-  const option = el("select", { id: "terms-option" });
-  const label = el("label", { for: "terms-value" });
-  const value = el("textarea", { id: "terms-value", spellcheck: "false" });
-  const reset = el("input", { id: "terms-reset", type: "checkbox" });
-  let values = {};
-  const choose = () => {
-    const now = values[option.value] ?? "";
-    label.textContent = LABELS[option.value] ?? option.value;
-    value.value = Array.isArray(now) ? now.join("\n") : now;
-  };
-  const look = async () => {
-    const answer = await fetch(`terms?${new URLSearchParams({ host: host.value.trim() })}`).catch(() => null);
-    if (!answer?.ok) return;
-    ({ values } = await answer.json());
-    const chosen = option.value;
-    option.replaceChildren(...Object.keys(values).map((one) => el("option", { value: one }, one)));
-    if (chosen in values) option.value = chosen;
-    choose();
-  };
-  option.onchange = choose;
-  host.onchange = look;
-  await look();
-  ask("Change a setting", "It holds at once, and in every run that resumes the crawl.", "set",
-    () => ({ host: host.value.trim(), option: option.value, value: reset.checked ? null : value.value, was: values[option.value] }),
-    [el("label", { for: "terms-host" }, "Host, empty for the whole crawl"), host, el("label", { for: "terms-option" }, "What"), option, label, value,
-      el("label", {}, reset, " as the settings have it")]);
 }
 
 function holdButton(unit) {
@@ -181,7 +144,7 @@ function state(now, words, isWrong = false) {
   byId("state").textContent = now;
   byId("state").dataset.state = now;
   const isLive = now === "running" || now === "paused";
-  for (const id of ["pause", "seed", "terms", "stop"]) byId(id).disabled = !isLive;
+  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !isLive;
   byId("pause").textContent = now === "paused" ? "Resume" : "Pause";
   document.title = `${now} – ${byId("spider").textContent}`;
   byId("notice").hidden = !words;
@@ -223,7 +186,6 @@ byId("pause").onclick = () => (byId("state").dataset.state === "paused"
   ? ask("Resume the crawl?", "It goes on where it was.", "resume")
   : ask("Pause the crawl?", "What is under way comes in; nothing new is asked for until you resume.", "pause"));
 byId("seed").onclick = askSeeds;
-byId("terms").onclick = askTerms;
 byId("stop").onclick = () => ask("Stop the crawl?", "What is under way comes in for some seconds, what waits stays on disk: the same command goes on later.", "stop");
 byId("ask-no").onclick = () => byId("ask").close();
 poll();

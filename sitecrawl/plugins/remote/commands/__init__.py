@@ -1,1 +1,0 @@
-"""Commands, each a module of its name."""
