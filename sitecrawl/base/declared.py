@@ -162,6 +162,7 @@ RETIRED: Final = {
     "SITECRAWL_ITEMS_COLUMNS": "the table has an item's fields as JSON",
     "SITECRAWL_SEEN_CACHE_POLICY": "it is CLOCK, and with SITECRAWL_SEEN_STATIC_FROM static",
     "SITECRAWL_SEARCH_INDEX": "`scrapy search` takes new pages in",
+    "SITECRAWL_OTEL": "a collector of OpenTelemetry can read the dashboard's /metrics",
     "SITECRAWL_NO_PAGE_CODE": "it is 4, and with SITECRAWL_EXIT_CODES=False 0",
     "SITECRAWL_HELD_BACK_CODE": "it is 5, and with SITECRAWL_EXIT_CODES=False 0",
     **dict.fromkeys(

@@ -18,7 +18,7 @@ MOST_COMPILED = 32
 """Regular expressions of ours that are compiled in such a crawl; a hundred more are in what it imports."""
 UNUSED = frozenset(
     {"redis", "scrapy_redis", "sqlalchemy", "jsonschema", "jinja2", "yaml", "requests", "urllib3", "tldextract",
-     "aiohttp", "playwright", "opentelemetry", "rich", "regex", "pyarrow", "sklearn"}
+     "aiohttp", "playwright", "rich", "regex", "pyarrow", "sklearn"}
 )  # fmt: skip
 """Packages that a crawl by one process does not use where nobody looks: at a terminal, or at the dashboard's page."""
 UNUSED_PARTS = frozenset(
