@@ -247,8 +247,8 @@ def grow(crawl: Crawl, urls: int) -> None:
         crawl.grow(mark)
         report(crawl)
     crawl.commit()
-    for name, tests, about in crawl.frontier.seen.figures().rows():
-        print(f"URL-seen test, {name}: {tests:,}, {about}", flush=True)
+    for name, number in crawl.frontier.seen.figures().counts().items():
+        print(f"URL-seen test, {name}: {number:,}", flush=True)
 
 
 def grow_small_again(hosts: int) -> None:

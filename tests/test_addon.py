@@ -141,7 +141,6 @@ OTHERS = {
     "SITECRAWL_RENDER": "auto",
     "SITECRAWL_SEEN_BLOOM": "rbloom",
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
-    "SITECRAWL_ERROR_THRESHOLD": 0.25,
     "SITECRAWL_USE": "search",
     "SITECRAWL_VERIFY_TLS": "require",
     "SITECRAWL_WORKERS": "auto",
@@ -292,7 +291,6 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_MAX_DELAY", "nan", "a number from 0 on"),
         ("SITECRAWL_MAX_DELAY", "inf", "a number from 0 on"),
         ("SITECRAWL_MAX_PAGES", "1.5", "a whole number from 0 on"),
-        ("SITECRAWL_RENDER_PAGES", 0, "SITECRAWL_RENDER_PAGES is 0, and has to be a whole number from 1 on"),
         ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
         ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, aopic-published, best, bfs, dfs: is bfs meant?"),
         ("SITECRAWL_ORDER", None, "is None, and has to be one of"),
@@ -302,7 +300,6 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_NO_PAGE_CODE", 0, "There is no setting SITECRAWL_NO_PAGE_CODE any more: it is 4"),
         ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
         ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
-        ("SITECRAWL_ERROR_THRESHOLD", 1, "a number between 0 and 1"),
     ],
 )
 def test_a_setting_that_is_of_no_use(name: str, value: object, words: str) -> None:

@@ -29,12 +29,11 @@ LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
     "Which of a page's links goes first, if the order leaves it open; `auto`: the usual one for the order.",
     choices=("auto", "first", "last"))
 HOLD_TRAPS: Final = Setting("SITECRAWL_HOLD_TRAPS", True, "yes or no",
-    "Under `aopic`, hold back what grows like a bot trap.")
+    "Under `aopic`, hold back what grows like a bot trap, and learn which [parts of a host's URLs do not change the "
+    "page](design/dust.md). `False`: crawl to the very last URL.")
 TRAP_BUDGET: Final = Setting("SITECRAWL_TRAP_BUDGET", 5000, "URLs",
     "So much of a seed's site is fetched, at least, of what brings new URLs without end, before a crawl ends without "
     "the rest ([the end](design/order.md#the-end)).", least=0)
-LEARN_RULES: Final = Setting("SITECRAWL_LEARN_RULES", True, "yes or no",
-    "Under `aopic`, learn which [parts of a host's URLs do not change the page](design/dust.md).")
 REQUISITES: Final = Setting("SITECRAWL_REQUISITES", False, "yes or no",
     "Find [what pages are made of](requisites.md), and let site spiders fetch it.")
 FTP: Final = Setting("SITECRAWL_FTP", False, "yes or no",
@@ -130,8 +129,6 @@ EXIT_CODES: Final = Setting("SITECRAWL_EXIT_CODES", True, "yes or no",
     "left](commands.md#how-it-ended).")
 SUMMARY: Final = Setting("SITECRAWL_SUMMARY", True, "yes or no",
     "Print a summary on stderr at the end, and at the start what the URL-seen test consists of.")
-SUMMARY_SEEN: Final = Setting("SITECRAWL_SUMMARY_SEEN", False, "yes or no",
-    "Say in the summary what each tier of the [URL-seen test](design/seen.md#what-a-crawls-test-does) answered.")
 
 # fmt: on
 
@@ -163,13 +160,23 @@ RETIRED: Final = {
     "SITECRAWL_SEEN_CACHE_POLICY": "it is CLOCK, and with SITECRAWL_SEEN_STATIC_FROM static",
     "SITECRAWL_SEARCH_INDEX": "`scrapy search` takes new pages in",
     "SITECRAWL_OTEL": "a collector of OpenTelemetry can read the dashboard's /metrics",
+    "SITECRAWL_STALL": "it is 300 seconds",
+    "SITECRAWL_ERROR_THRESHOLD": "it is 0.5",
+    "SITECRAWL_HEARTBEAT": "it is 60 seconds",
+    "SITECRAWL_SUMMARY_SEEN": "the statistics have it, under seen/",
+    "SITECRAWL_LEARN_RULES": "SITECRAWL_HOLD_TRAPS=False leaves it out, too",
+    "SITECRAWL_RENDER_PAGES": "it is 2 pages",
     "SITECRAWL_NO_PAGE_CODE": "it is 4, and with SITECRAWL_EXIT_CODES=False 0",
     "SITECRAWL_HELD_BACK_CODE": "it is 5, and with SITECRAWL_EXIT_CODES=False 0",
     **dict.fromkeys(
         (
             "SITECRAWL_MAX_CHUNKS", "SITECRAWL_MAX_COOKIES", "SITECRAWL_MAX_HEADERS", "SITECRAWL_MAX_HEADER_SIZE",
             "SITECRAWL_MAX_ROBOTS_RULES", "SITECRAWL_MAX_ROBOTS_SIZE", "SITECRAWL_MAX_ROBOTS_WORK",
-            "SITECRAWL_MAX_TREE_ELEMENTS", "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_MIN_RATE", "SITECRAWL_SCHEMES",
+            "SITECRAWL_MAX_EXTRACT_SIZE", "SITECRAWL_MAX_EXTRACT_TIME", "SITECRAWL_MAX_PARSE_MEMORY",
+            "SITECRAWL_MAX_READ_ELEMENTS", "SITECRAWL_MAX_READ_SIZE", "SITECRAWL_MAX_RENDER_MEMORY",
+            "SITECRAWL_MAX_RENDER_REQUESTS", "SITECRAWL_MAX_RENDER_SIZE", "SITECRAWL_MAX_REQUISITES",
+            "SITECRAWL_MAX_SITEMAP_ENTRIES", "SITECRAWL_MAX_SITEMAP_SIZE", "SITECRAWL_MAX_TREE_ELEMENTS",
+            "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_MIN_RATE", "SITECRAWL_SCHEMES",
         ),
         "docs/limits.md has the value",
     ),

@@ -33,37 +33,26 @@ SCHEMES: Final = FixedLimit(("http", "https"), "names", "limits/scheme")
 LINKS: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "elements", stat="limits/links",
     what="Links and similar elements of one page that are read, 500 bytes of memory each; 0: no limit.")
 FTP_ENTRIES: Final = replace(LINKS, unit="entries", stat="limits/ftp_entries")
-REQUISITES: Final = Limit("SITECRAWL_MAX_REQUISITES", 2000, "URLs", stat="limits/requisites",
-    what="Requisites of one page, those of its frames and style sheets included; 0: no limit.")
-READ_SIZE: Final = Limit("SITECRAWL_MAX_READ_SIZE", 64 << 20, "bytes", stat="limits/read_size",
-    what="Only the beginning of a longer page is read; 0: no limit.")
-READ_ELEMENTS: Final = Limit("SITECRAWL_MAX_READ_ELEMENTS", 500_000, "elements", stat="limits/read_elements",
-    what="The same for tags, comments, character references and line ends; 0: no limit.")
+REQUISITES: Final = FixedLimit(2000, "URLs", "limits/requisites")
+READ_SIZE: Final = FixedLimit(64 << 20, "bytes", "limits/read_size")
+READ_ELEMENTS: Final = FixedLimit(500_000, "elements", "limits/read_elements")
 TREE_SIZE: Final = FixedLimit(64 << 10, "bytes", "limits/tree_size")
 TREE_ELEMENTS: Final = FixedLimit(250_000, "elements", "limits/tree_elements")
 PARSE_TIME: Final = Limit("SITECRAWL_MAX_PARSE_TIME", 30.0, "seconds", stat="limits/parse_time",
     what="For one page in a process of its own (`SITECRAWL_PARSE_PROCESSES`); 0: an hour.")
-PARSE_MEMORY: Final = Limit("SITECRAWL_MAX_PARSE_MEMORY", 2 << 30, "bytes", stat="limits/parse_memory",
-    what="Address space of such a process; 0: no limit.")
+PARSE_MEMORY: Final = FixedLimit(2 << 30, "bytes", "limits/parse_memory")
 RENDER_TIME: Final = Limit("SITECRAWL_MAX_RENDER_TIME", 30.0, "seconds", stat="limits/render_time",
     what="For a page in the browser ([rendering](rendering.md#limits)); 0: an hour.")
-RENDER_REQUESTS: Final = Limit("SITECRAWL_MAX_RENDER_REQUESTS", 500, "requests", stat="limits/render_requests",
-    what="Requests that a rendered page may make; 0: no limit.")
-RENDER_SIZE: Final = Limit("SITECRAWL_MAX_RENDER_SIZE", 64 << 20, "bytes", stat="limits/render_size",
-    what="Bytes of all responses to these together; 0: no limit.")
-RENDER_MEMORY: Final = Limit("SITECRAWL_MAX_RENDER_MEMORY", 1 << 30, "bytes", stat="limits/render_memory",
-    what="Memory of a rendered page's process. Linux only. 0: no limit.")
+RENDER_REQUESTS: Final = FixedLimit(500, "requests", "limits/render_requests")
+RENDER_SIZE: Final = FixedLimit(64 << 20, "bytes", "limits/render_size")
+RENDER_MEMORY: Final = FixedLimit(1 << 30, "bytes", "limits/render_memory")
 ROBOTS_SIZE: Final = FixedLimit(512 << 10, "bytes", "limits/robots_size")
 ROBOTS_RULES: Final = FixedLimit(20_000, "rules", "limits/robots_rules")
 ROBOTS_WORK: Final = FixedLimit(32_000_000, "steps", "limits/robots_work")
-SITEMAP_SIZE: Final = Limit("SITECRAWL_MAX_SITEMAP_SIZE", 512 << 20, "bytes", stat="limits/sitemap_size",
-    what="Unpacked bytes of a sitemap that are read. The protocol allows 50 MB. 0: no limit.")
-SITEMAP_ENTRIES: Final = Limit("SITECRAWL_MAX_SITEMAP_ENTRIES", 5_000_000, "entries", stat="limits/sitemap_entries",
-    what="Entries of a sitemap that are read. The protocol allows 50,000. 0: no limit.")
-EXTRACT_SIZE: Final = Limit("SITECRAWL_MAX_EXTRACT_SIZE", 8 << 20, "bytes", stat="limits/extract_size",
-    what="The spider `extract` takes no data from longer pages; 0: no limit.")
-EXTRACT_TIME: Final = Limit("SITECRAWL_MAX_EXTRACT_TIME", 5.0, "seconds", stat="limits/extract_time",
-    what="Time in which the spider `extract` takes items from one page; 0: no limit.")
+SITEMAP_SIZE: Final = FixedLimit(512 << 20, "bytes", "limits/sitemap_size")
+SITEMAP_ENTRIES: Final = FixedLimit(5_000_000, "entries", "limits/sitemap_entries")
+EXTRACT_SIZE: Final = FixedLimit(8 << 20, "bytes", "limits/extract_size")
+EXTRACT_TIME: Final = FixedLimit(5.0, "seconds", "limits/extract_time")
 REGEX_TIME: Final = Limit("SITECRAWL_MAX_REGEX_TIME", 0.5, "seconds", stat="limits/regex_time",
     what="For all regular expressions of the spider `extract` on a page, and those of links; 0: no limit.")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", stat="limits/crawl_delay",

@@ -92,7 +92,7 @@ class HostErrors:
 
 class Progress:
     """Scrapy extension. `SITECRAWL_PROGRESS`: the live line, `auto` for where stderr is a terminal;
-    `SITECRAWL_SUMMARY`: the summary; `SITECRAWL_SUMMARY_SEEN`: the URL-seen test in it; `LOGSTATS_INTERVAL`: seconds
+    `SITECRAWL_SUMMARY`: the summary; `LOGSTATS_INTERVAL`: seconds
     between lines where no live line is, in the log at level INFO, and on stderr where the log does not show them.
 
     Under another scheduler than ours it shows what Scrapy's statistics know. One of many workers shows nothing: it
@@ -107,7 +107,6 @@ class Progress:
         summary: bool,
         interval: float,
         ours: bool,
-        seen: bool = False,
         aloud: bool = False,
         parent: Line | None = None,
     ) -> None:
@@ -116,7 +115,6 @@ class Progress:
         self._stats = crawler.stats
         self._ours = ours
         self._summary = summary
-        self._seen = seen
         self._parent = parent
         self._line = StatusLine(live=live, interval=interval, aloud=aloud)
         self._interval = STATUS_SECONDS if parent is not None else self._line.interval
@@ -142,9 +140,8 @@ class Progress:
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval or parent is not None):
             raise NotConfigured  # as the user has it: Scrapy would warn of a reason
-        seen = declared.SUMMARY_SEEN.read(settings)
         ours = has_our_scheduler(settings)
-        kinds = {"live": live, "summary": summary, "ours": ours, "seen": seen, "aloud": is_aloud(settings)}
+        kinds = {"live": live, "summary": summary, "ours": ours, "aloud": is_aloud(settings)}
         progress = cls(crawler, interval=interval, parent=parent, **kinds)
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
@@ -294,7 +291,6 @@ class Progress:
             causes=self._crawl.outcomes.causes,
             certificates=self._crawl.outcomes.whole.distrusted(),
             has_pages_fetched=not self._crawl.outcomes.are_none(self._crawl.frontier.figures.fetched),
-            seen=seen.figures() if self._seen and seen is not None else None,
             missed=seen.measured_error() if seen is not None and seen.exact is None else None,
         )
         told = _with_crawl(told, self._crawl, finished=reason in BY_ITSELF)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from sitecrawl.console.summary import Summary
@@ -16,7 +16,6 @@ from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.frontier.contract import Figures
-from sitecrawl.seen.figures import SeenFigures
 
 _WORST: Final = ("storage_error",)
 """Finish reasons that count before others that are no end by itself."""
@@ -47,9 +46,8 @@ class Share:
     resting: int = 0
     rests: str = ""
     remote: str = ""
-    seen: Mapping[str, int] | None = None
     report: Sequence[Sequence[str]] = ()
-    """The last nine are those of `Summary`."""
+    """The last eight are those of `Summary`."""
 
     @classmethod
     def of(cls, told: Summary, stats: Mapping[str, Any], **besides: Any) -> Self:
@@ -65,7 +63,6 @@ class Share:
             resting=told.resting,
             rests=told.rests,
             remote=told.remote,
-            seen=asdict(told.seen) if told.seen is not None else None,
             report=[[*one] for one in told.report],
             **besides,
         )
@@ -108,7 +105,6 @@ def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
         resting=sum(share.resting for share in shares),
         rests=next((share.rests for share in shares if share.rests), ""),
         remote="; ".join(_distinct(share.remote for share in shares if share.remote)),
-        seen=_seen(shares),
         report=[*_report(by_worker)],
     )
 
@@ -142,8 +138,3 @@ def _refusals(shares: Iterable[Share]) -> list[HostRefusals]:
         before = found.get((row.host, row.kind))
         found[row.host, row.kind] = row if before is None else row._replace(times=before.times + row.times)
     return sorted(found.values(), key=lambda row: (-row.times, row.host, row.kind))
-
-
-def _seen(shares: Iterable[Share]) -> SeenFigures | None:
-    known = [SeenFigures(**share.seen) for share in shares if share.seen is not None]
-    return sum(known[1:], known[0]) if known else None

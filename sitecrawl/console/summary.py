@@ -21,7 +21,6 @@ from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.seen.figures import SeenFigures
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
@@ -51,8 +50,6 @@ class Summary:
     """The command that goes on; None where there is nothing to go on with."""
     again: str | None = None
     """The command that looks for what is new, of a crawl of which nothing was left; else None."""
-    seen: SeenFigures | None = None
-    """What the URL-seen test did in this run; None where nobody wants to know."""
     missed: float | None = None
     """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
     facts: Sequence[str] = ()
@@ -123,7 +120,7 @@ class Summary:
             yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
         yield from self._said_no()
         yield from self._totals()
-        yield from self._seen()
+        yield from self._missed()
         for number, fact in enumerate(self.facts[:WORST]):
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > WORST:
@@ -181,10 +178,7 @@ class Summary:
         if self.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
-    def _seen(self) -> Iterator[tuple[str, int | None, str]]:
-        if self.seen is not None:
-            for name, number, note in self.seen.rows():
-                yield ("URL-seen tests" if name == "tests" else f"  {name}"), number, note
+    def _missed(self) -> Iterator[tuple[str, int | None, str]]:
         if self.missed is not None:
             yield (
                 "URLs missed",

@@ -31,7 +31,6 @@ from sitecrawl.http.sheets import Sheets
 from sitecrawl.http.sheets.kept import DIGEST, kept
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
@@ -84,7 +83,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         links=declared.LINKS.read(settings),
         repeats=order(settings).is_exact,
         requisites=declared.REQUISITES.read(settings),
-        learn_rules=declared.LEARN_RULES.read(settings),
+        learn_rules=declared.HOLD_TRAPS.read(settings),
         traps=TrapOptions(hold=declared.HOLD_TRAPS.read(settings), last_budget=declared.TRAP_BUDGET.read(settings)),
     )
 
@@ -124,7 +123,6 @@ _DECIDING: Final = (
     "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "SITECRAWL_DELAY_FACTOR",
     "SITECRAWL_MAX_DELAY", "SITECRAWL_CONCURRENT_REQUESTS_PER_IP", "SITECRAWL_LINKS", "SITECRAWL_REQUISITES",
     "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_TRAP_BUDGET",
-    "SITECRAWL_LEARN_RULES",
     "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
     "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
     "CLOSESPIDER_TIMEOUT", "USER_AGENT", "SITECRAWL_FRONTIER",
@@ -186,30 +184,14 @@ def robots_agent(settings: BaseSettings) -> str:
     return agent
 
 
-def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
-    """Limits on reading sitemaps."""
-    return SitemapLimits(
-        max_bytes=limits.SITEMAP_SIZE.read_most(settings),
-        max_entries=limits.SITEMAP_ENTRIES.read_most(settings),
-    )
-
-
 def page(settings: BaseSettings) -> PageOptions:
     """Page reading options."""
-    most = limits.REQUISITES.read_most(settings)
     return PageOptions(
-        max_requisites=most if declared.REQUISITES.read(settings) else 0,
+        max_requisites=limits.REQUISITES.value if declared.REQUISITES.read(settings) else 0,
         max_links=limits.LINKS.read_most(settings),
         max_url_length=limits.URL_LENGTH.read_most(settings),
         ftp=declared.FTP.read(settings),
-        budget=budget(settings),
-    )
-
-
-def budget(settings: BaseSettings) -> Budget:
-    """Limits on how much of a page is read."""
-    return Budget(
-        max_size=limits.READ_SIZE.read_most(settings), max_elements=limits.READ_ELEMENTS.read_most(settings)
+        budget=Budget(limits.READ_SIZE.value, limits.READ_ELEMENTS.value),
     )
 
 

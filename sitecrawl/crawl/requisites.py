@@ -1,6 +1,6 @@
 """Queue requisites of pages, with a limit for each page.
 
-A page has an allowance, `SITECRAWL_MAX_REQUISITES`. What is left after its own requisites is shared out among those
+A page has an allowance (`limits.REQUISITES`). What is left after its own requisites is shared out among those
 that may have requisites themselves (style sheets, frames), and so on. So a page costs no more than its allowance,
 however they nest.
 """

@@ -29,9 +29,9 @@ _LINKS_TAKE: Final = 4
 class Budget:
     """Most of a page that is read."""
 
-    max_size: int = READ_SIZE.default
+    max_size: int = READ_SIZE.value
     """Bytes."""
-    max_elements: int = READ_ELEMENTS.default
+    max_elements: int = READ_ELEMENTS.value
     """Tags, comments, character references and line ends."""
 
     @property

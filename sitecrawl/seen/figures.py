@@ -8,7 +8,6 @@ added since the last write are in memory anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from sitecrawl.base.figures import Figures
@@ -60,24 +59,3 @@ class SeenFigures(Figures):
     def counts(self) -> dict[str, int]:
         """Counts by name, `asked` first."""
         return {"asked": self.asked, **asdict(self)}
-
-    def rows(self) -> Iterator[tuple[str, int, str]]:
-        """For people: what, how often, and what there is to say of it."""
-        yield "tests", self.asked, f"of URLs: was it seen before? {self.new:,} were new"
-        for name, number, about in (
-            ("cache", self.cache_hits, "popular URLs"),
-            ("recent", self.recent_hits, "recently added URLs, which wait to be written"),
-            ("filter", self.bloom_negatives, f"known to be new; {self.bloom_false_positives:,} times it was wrong"),
-            ("taken for seen", self.bloom_positives, "by the filter alone"),
-            ("buffer", self.buffer_hits, "records that are kept in memory"),
-            ("disk", self.disk_lookups, "asked of RocksDB"),
-        ):
-            if number or name in {"cache", "recent", "disk"}:
-                yield name, number, f"{self._share(number):.1%}: {about}"
-        yield "reads", self.disk_reads, f"from files, by all that reads the database: {self._each():.2f} a test"
-
-    def _share(self, number: int) -> float:
-        return number / self.asked if self.asked else 0.0
-
-    def _each(self) -> float:
-        return self.disk_reads / self.asked if self.asked else 0.0

@@ -14,7 +14,6 @@ from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.seen.figures import SeenFigures
 
 STATS = {
     "downloader/response_status_count/200": 3,
@@ -39,7 +38,6 @@ def test_sums() -> None:
         "causes": [CauseCount("no answer", 1, "b")],
         "certificates": [CauseCount("expired", 2, "c")],
         "refusals": [HostRefusals("d", "challenge", 2, "somebody")],
-        "seen": SeenFigures(cache_hits=4, new=1),
         "resting": 1,
     }
     told = summary_of({"worker-1": share(**about), "worker-2": share(**about)}, Figures(fetched=6))
@@ -49,7 +47,6 @@ def test_sums() -> None:
     assert list(told.causes) == [CauseCount("no answer", 2, "b")]
     assert list(told.certificates) == [CauseCount("expired", 4, "c")]
     assert list(told.refusals) == [HostRefusals("d", "challenge", 4, "somebody")]
-    assert told.seen == SeenFigures(cache_hits=8, new=2)
     assert told.resting == 2
     assert any(line.split()[:2] == ["lost", "4"] for line in told.lines())
 

@@ -16,7 +16,6 @@ from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.page.budget import Budget
-from sitecrawl.page.sitemap.entry import Limits
 from sitecrawl.seen.store import SeenOptions
 
 
@@ -52,6 +51,5 @@ def test_the_engine_has_the_same_defaults() -> None:
     assert configuration.politeness(settings) == PolitenessOptions(in_all=in_all)
     assert configuration.frontier(settings) == FrontierOptions()
     assert configuration.sitemaps(settings) == ScheduleOptions()
-    assert configuration.sitemap_limits(settings) == Limits()
     assert configuration.seen(settings) == SeenOptions()
-    assert configuration.budget(settings) == Budget()
+    assert configuration.page(settings).budget == Budget()

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import failpoints
+import small_limits
 from database_files import begin_as_copies, made_in
 
 IMPORTED = (
@@ -176,6 +177,7 @@ def begin(words: list[str], environment: dict[str, str], folder: str, out: str, 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     become(words, environment, folder)
     failpoints.arm(environment)
+    small_limits.arm(environment)
     redirect(out, errors)
     os.chdir(folder)
     try:

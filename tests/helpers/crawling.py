@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import forks
+import small_limits
 from waiting import PATIENCE
 
 from sitecrawl.crawldir.database import Database
@@ -43,30 +45,31 @@ def _leads_to_ours(name: str, value: str) -> bool:
     """Whether a variable only lets our modules be found from elsewhere: a fork has them, or finds them, too."""
     if name == "PYTHONPATH":
         return all(Path(folder).is_relative_to(PROJECT) for folder in value.split(os.pathsep))
-    return (name, value) == ("SCRAPY_SETTINGS_MODULE", "sitecrawl.settings")
+    return name == small_limits.VARIABLE or (name, value) == ("SCRAPY_SETTINGS_MODULE", "sitecrawl.settings")
 
 
 def scrapy(
     *words: str,
-    settings: Mapping[str, object] | None = None,
+    settings: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path = PROJECT,
     timeout: float = PATIENCE,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a scrapy command to its end; the caller looks at the exit code.
+    """Run a scrapy command to its end; the caller looks at the exit code. `LIMITS` among the settings: values of
+    limits that are no settings, by name.
 
     A Python that has everything imported forks for it, unless it is to begin with variables that are neither read as
     a crawl begins nor lead to our own modules: it may import others.
     """
-    if {name for name, value in (env or {}).items() if not _leads_to_ours(name, value)} <= _READ_LATE:
-        done = forked(
-            *with_settings(*words, settings=settings), env=environment(**(env or {})), cwd=cwd, timeout=timeout
-        )
+    settings = dict(settings or {})
+    env = {**(env or {}), **small_limits.as_variable(settings.pop("LIMITS", {}))}
+    if {name for name, value in env.items() if not _leads_to_ours(name, value)} <= _READ_LATE:
+        done = forked(*with_settings(*words, settings=settings), env=environment(**env), cwd=cwd, timeout=timeout)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
     return subprocess.run(
         scrapy_command(*words, settings=settings),
         cwd=cwd,
-        env=environment(**(env or {})),
+        env=environment(**env),
         capture_output=True,
         text=True,
         timeout=timeout,

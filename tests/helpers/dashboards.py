@@ -15,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import forks
+import small_limits
 from crawling import environment, with_settings
 from waiting import PATIENCE, until
 
@@ -28,7 +29,8 @@ class Crawl:
     `proxied`: it uses the proxy that the environment names.
     """
 
-    def __init__(self, seeds: str, jobdir: Path, *words: str, proxied: bool = False, **settings: object) -> None:
+    def __init__(self, seeds: str, jobdir: Path, *words: str, proxied: bool = False, **settings: Any) -> None:
+        limits = small_limits.as_variable(settings.pop("LIMITS", {}))
         given = {
             "JOBDIR": jobdir,
             "LOG_LEVEL": "INFO",
@@ -38,7 +40,7 @@ class Crawl:
         }
         command = with_settings("crawl", "generic", "-a", f"seeds={seeds}", *words, settings={**given, **settings})
         self._token = str(settings.get("SITECRAWL_DASHBOARD_TOKEN", ""))
-        env = dict(os.environ) if proxied else environment()
+        env = {**(os.environ if proxied else environment()), **limits}
         self.jobdir = jobdir
         self._log = jobdir.with_name(f"{jobdir.name}-{next(_numbers)}.log")
         self._log.touch()

@@ -40,17 +40,3 @@ def test_what_is_none_is_nothing(data: bytes | None) -> None:
 def test_no_bytes_are_an_error(data: bytes) -> None:
     """Whatever is there, there are figures, and none is below 0."""
     assert min(asdict(SeenFigures.unpack(data)).values()) >= 0
-
-
-def test_rows_say_what_mercator_says() -> None:
-    """Hit rates of all tests, and reads a test; what never answers is not named but for the three tiers."""
-    rows = {
-        name: (n, about)
-        for name, n, about in SeenFigures(cache_hits=662, recent_hits=95, disk_lookups=243, disk_reads=160).rows()
-    }
-    assert rows["tests"][0] == 1000
-    assert rows["cache"] == (662, "66.2%: popular URLs")
-    assert rows["recent"][1].startswith("9.5%: ")
-    assert rows["reads"][1].endswith("0.16 a test")
-    assert rows.keys() == {"tests", "cache", "recent", "disk", "reads"}
-    assert list(SeenFigures().rows())[-1][2].endswith("0.00 a test")

@@ -127,7 +127,7 @@ def test_a_page_has_an_allowance(tmp_path: Path) -> None:
 
     with LocalWeb(endless) as site:
         job = tmp_path / "job"
-        counted = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "SITECRAWL_MAX_REQUISITES": 25}
+        counted = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "LIMITS": {"REQUISITES": 25}}
         done = crawl(site.root, job, requisites=1, deny="/f/", **counted)
         assert done.returncode == 0, done.stderr
         assert stats_of(done.stderr).get(REQUISITES.stat, 0) > 0

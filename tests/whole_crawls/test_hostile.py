@@ -46,7 +46,6 @@ SETTINGS = {
     "SITECRAWL_FAILURE_DELAY": 0.05,
     "SITECRAWL_MAX_CRAWL_DELAY": 0.1,
     "SITECRAWL_MAX_LINKS": 200,
-    "SITECRAWL_MAX_READ_SIZE": 1 << 20,
     "SITECRAWL_MAX_RETRY_AFTER": 0.1,
     "LOG_LEVEL": "INFO",
     "STATS_DUMP": True,
@@ -241,6 +240,7 @@ ELSEWHERE = (
     limits.RATE,
     limits.FTP_ENTRIES,
     limits.REQUISITES,
+    limits.READ_SIZE,
     limits.RENDER_TIME,
     limits.RENDER_REQUESTS,
     limits.RENDER_SIZE,
@@ -266,7 +266,7 @@ def sitemap(entries: int) -> bytes:
 )
 def test_a_sitemap_without_end(limit: AnyLimit, body: bytes, tmp_path: Path) -> None:
     """Its first part is used, and the rest is not read."""
-    small = {SITEMAP_ENTRIES.name: 20, SITEMAP_SIZE.name: 100_000, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    small = {"LIMITS": {"SITEMAP_ENTRIES": 20, "SITEMAP_SIZE": 100_000}, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
     pages: dict[str, Page] = {"/": linked("/"), "/sitemap.xml": Answer(body, 200, {"Content-Type": "text/xml"})}
     with LocalWeb(lambda path, host: pages.get(path, "entry" if "/entry" in path else None)) as web:
         done = generic(web.root, tmp_path / "job", sitemaps=f"{web.root}/sitemap.xml", **small)

@@ -150,7 +150,7 @@ def test_a_page_that_takes_too_much_memory(tmp_path: Path) -> None:
     with LocalWeb(site) as web:
         log = crawled(
             web, tmp_path / "job", SITECRAWL_PARSE_PROCESSES=1, SITECRAWL_MAX_PARSE_TIME=120,
-            SITECRAWL_MAX_PARSE_MEMORY=160 << 20, SITECRAWL_MAX_READ_ELEMENTS=0,
+            LIMITS={"PARSE_MEMORY": 160 << 20, "READ_ELEMENTS": 1 << 40},
         )  # fmt: skip
     counts = {name: n for name, n in stats_of(log).items() if name.startswith(("isolation/", "limits/"))}
     assert counts == {"isolation/quarantined": 1, "isolation/quarantined/memory": 1, "limits/parse_memory": 1}

@@ -16,6 +16,7 @@ from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 LONG = "<p>early</p><a href=/near>a</a>" + "<br>x" * 500 + "<p>late</p><a href=/far>b</a>"
 PLAIN = {"Content-Type": "text/plain"}
 PAGES: dict[str, Page] = {"/": LONG, "/near": Answer(b"word " * 1000, 200, PLAIN), "/far": "far"}
+ALL = 1 << 40
 RULES = "rules:\n  - name: p\n    each: {css: p}\n    fields: {text: {css: p, required: true}}\n"
 
 
@@ -34,7 +35,7 @@ def crawled(
         "crawl", spider, "-a", f"{seed}={web.root}/", *words, "-O", f"{tmp_path}/{elements}.jsonl",
         settings={
             "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
-            READ_ELEMENTS.name: elements, READ_SIZE.name: 4000, "JOBDIR": tmp_path / f"job-{elements}",
+            "LIMITS": {"READ_ELEMENTS": elements, "READ_SIZE": 4000}, "JOBDIR": tmp_path / f"job-{elements}",
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -48,7 +49,7 @@ def test_keyword(web: LocalWeb, tmp_path: Path) -> None:
     assert (stats_of(log)[READ_ELEMENTS.stat], stats_of(log)[READ_SIZE.stat]) == (1, 1)
     assert web.paths().count("/near") == 1
     assert "/far" not in web.paths()
-    assert len(crawled(web, tmp_path, "keyword", "-a", "keyword=late", elements=0)[0]) == 1
+    assert len(crawled(web, tmp_path, "keyword", "-a", "keyword=late", elements=ALL)[0]) == 1
 
 
 @pytest.mark.deep
@@ -56,7 +57,7 @@ def test_focused(web: LocalWeb, tmp_path: Path) -> None:
     """A page is about what is read of it."""
     arguments = "-a", "topic=late", "-a", "threshold=0.01"
     assert crawled(web, tmp_path, "focused", *arguments, elements=100)[0] == []
-    assert len(crawled(web, tmp_path, "focused", *arguments, elements=0)[0]) == 1
+    assert len(crawled(web, tmp_path, "focused", *arguments, elements=ALL)[0]) == 1
 
 
 def test_rules(web: LocalWeb, tmp_path: Path) -> None:
@@ -67,9 +68,9 @@ def test_rules(web: LocalWeb, tmp_path: Path) -> None:
         elements: [
             item["text"] for item in crawled(web, tmp_path, "extract", "-a", f"rules={rules}", elements=elements)[0]
         ]
-        for elements in (100, 0)
+        for elements in (100, ALL)
     }
-    assert items == {100: ["early"], 0: ["early", "late"]}
+    assert items == {100: ["early"], ALL: ["early", "late"]}
 
 
 def test_nobody_reads_all() -> None:

@@ -18,6 +18,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
+from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
@@ -33,6 +34,7 @@ from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.crawl.sitemaps.sitemap_visit import SitemapVisit
 from sitecrawl.page.items import Link
+from sitecrawl.page.sitemap.entry import Limits
 from sitecrawl.page.sitemap.locations import How
 from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.urls.url import Url, parse
@@ -51,7 +53,7 @@ class Sitemaps:
         self.store = self._registry.store
         self._discovery = Discovery(self._registry)
         self._redirects = Redirects(self._registry, self._discovery)
-        self._limits = configuration.sitemap_limits(crawler.settings)
+        self._limits = Limits(SITEMAP_SIZE.value, SITEMAP_ENTRIES.value)
         self._cooperator = Cooperator(crawler)
         self._refetched: dict[bytes, bytes] = {}
         """Pages under way because a sitemap says that they have changed → that sitemap."""

@@ -92,7 +92,7 @@ class ParseReport:
 class Limits:
     """Hard limits on reading."""
 
-    max_bytes: int = SITEMAP_SIZE.default
+    max_bytes: int = SITEMAP_SIZE.value
     """Unpacked: ten times the protocol's."""
-    max_entries: int = SITEMAP_ENTRIES.default
+    max_entries: int = SITEMAP_ENTRIES.value
     """A hundred times the protocol's."""

@@ -40,7 +40,7 @@ class Metadata:
     """Of one page. `text` is what is read of it; of more than `EXTRACT_SIZE` nothing is."""
 
     def __init__(self, url: str, text: str, content_type: str) -> None:
-        self._page = PageText(url, text if len(text) <= EXTRACT_SIZE.default else "", content_type)
+        self._page = PageText(url, text if len(text) <= EXTRACT_SIZE.value else "", content_type)
 
     @property
     def jsonld(self) -> Data | None:

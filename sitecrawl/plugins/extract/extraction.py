@@ -54,7 +54,7 @@ class Outcome:
 class Extraction:
     """The rules at work on one page."""
 
-    def __init__(self, rules: RuleSet, page: PageText, seconds: float = EXTRACT_TIME.default) -> None:
+    def __init__(self, rules: RuleSet, page: PageText, seconds: float = EXTRACT_TIME.value) -> None:
         self.rules = rules
         self.page = page
         self.is_cut = False

@@ -12,9 +12,8 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME
+from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME, AnyLimit
 from sitecrawl.base.patterns import MatchTime
-from sitecrawl.base.setting import Limit
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.job_file import with_job_file
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from sitecrawl.plugins.extract.rule import RuleSet
 
 
-_CUT_OFF: Final[dict[Limit[Any], str]] = {
+_CUT_OFF: Final[dict[AnyLimit, str]] = {
     EXTRACT_SIZE: "pages that were not searched, for their length",
     EXTRACT_TIME: "pages whose items are not all there, for the time they took",
     REGEX_TIME: "regular expressions that were stopped on a page, for the time they took",
@@ -59,8 +58,6 @@ class ExtractSpider(SiteSpider):
     def begin(self, rules: RuleSet) -> None:
         self.rules = rules
         settings = self.crawler.settings
-        self._max_size = EXTRACT_SIZE.read_most(settings)
-        self._time = EXTRACT_TIME.read_most(settings)
         self._regex_time = REGEX_TIME.read(settings)
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
@@ -71,11 +68,11 @@ class ExtractSpider(SiteSpider):
         page = super().page(response)
         if not 200 <= page.status < 300 or page.charset is None:
             return page
-        if page.size > self._max_size:
+        if page.size > EXTRACT_SIZE.value:
             self._count(EXTRACT_SIZE.stat)
             return page
         text = PageText(page.url, self.crawl.reading.text(page), page.content_type, MatchTime(self._regex_time))
-        extraction = self._extractions[response] = Extraction(self.rules, text, self._time)
+        extraction = self._extractions[response] = Extraction(self.rules, text, EXTRACT_TIME.value)
         links = {link.url: link for link in page.links} if self.rules.follows_all else {}
         for url in extraction.links():
             links.setdefault(url.href, Link(url.href, url.host, kind="next"))
@@ -122,7 +119,7 @@ class ExtractSpider(SiteSpider):
             label = ""
         for limit, what in _CUT_OFF.items():
             if number := stats.get(limit.stat):
-                yield label, f"{what}: {number:,} ({limit.name})"
+                yield label, f"{what}: {number:,} ({limit.stat})"
 
 
 def _with_media(columns: Sequence[str], settings: BaseSettings) -> Iterator[str]:

@@ -42,7 +42,7 @@ class IsolatedReading(PageReading):
         options = ParserOptions(
             processes=PARSE_PROCESSES.read(settings),
             seconds=limits.PARSE_TIME.read(settings) or _NO_LIMIT,
-            memory=limits.PARSE_MEMORY.read(settings),
+            memory=limits.PARSE_MEMORY.value,
             page=configuration.page(settings),
         )
         super().__init__(options.page, stats)

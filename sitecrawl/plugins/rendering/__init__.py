@@ -9,8 +9,6 @@ from sitecrawl.base.setting import Setting
 RENDER: Final = Setting("SITECRAWL_RENDER", "0", "name",
     "`1`: open every page in a browser; `auto`: only where that helps ([rendering](rendering.md)).",
     choices=("0", "1", "auto"))
-RENDER_PAGES: Final = Setting("SITECRAWL_RENDER_PAGES", 2, "pages",
-    "How many are rendered at once. Each needs a process of 100 MB or more.", least=1)
 RENDER_WAIT: Final = Setting("SITECRAWL_RENDER_WAIT", 5.0, "seconds",
     "How long a page may take to load, and then again to stop asking for things.")
 SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
@@ -19,7 +17,7 @@ SCREENSHOTS: Final = Setting("SITECRAWL_SCREENSHOTS", False, "yes or no",
 
 MIDDLEWARE: Final = "sitecrawl.plugins.rendering.middleware.RenderingMiddleware"
 PLUGIN = Plugin(
-    settings=(RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS),
+    settings=(RENDER, RENDER_WAIT, SCREENSHOTS),
     wanted_by=(RENDER, SCREENSHOTS),
     components={"DOWNLOADER_MIDDLEWARES": {MIDDLEWARE: 570}},
     arguments={"render": MIDDLEWARE, "screenshots": MIDDLEWARE},

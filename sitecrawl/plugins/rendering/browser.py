@@ -26,6 +26,7 @@ from scrapy import Request
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
+from sitecrawl.base.display import size
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.plugins.rendering.options import RenderOptions
 
@@ -301,7 +302,7 @@ class Browser:
                 self._processes = {process["id"]: process["type"] for process in found["processInfo"]}
                 for pid, kind in self._processes.items():
                     if kind == "renderer" and _memory(pid) > self._options.memory:
-                        logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.name)
+                        logger.info("A page takes more than %s of memory", size(self._options.memory))
                         self._stats.inc_value(limits.RENDER_MEMORY.stat)
                         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile, and others have not
                             os.kill(pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.plugins.rendering import RENDER, RENDER_PAGES, RENDER_WAIT, SCREENSHOTS
+from sitecrawl.plugins.rendering import RENDER, RENDER_WAIT, SCREENSHOTS
 
 OFF: Final = "0"
 AUTO: Final = "auto"
@@ -46,12 +46,11 @@ class RenderOptions:
         """With defaults for a project that has none of them."""
         return cls(
             mode=str(RENDER.read(settings)),
-            pages=RENDER_PAGES.read(settings),
             wait=RENDER_WAIT.read(settings),
             seconds=limits.RENDER_TIME.read(settings) or _NO_TIME_LIMIT,
-            requests=limits.RENDER_REQUESTS.read_most(settings),
-            size=limits.RENDER_SIZE.read_most(settings),
-            memory=limits.RENDER_MEMORY.read_most(settings),
+            requests=limits.RENDER_REQUESTS.value,
+            size=limits.RENDER_SIZE.value,
+            memory=limits.RENDER_MEMORY.value,
             screenshots=SCREENSHOTS.read(settings),
         )
 

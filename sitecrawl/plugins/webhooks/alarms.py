@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from math import inf
 from typing import Final
 
 from sitecrawl.plugins.webhooks.hook import Event
@@ -17,10 +16,10 @@ _CALM: Final = 0.5
 
 
 class StallAlarm:
-    """`seconds` without a fetch are a stall; 0 for none. Times are monotonic seconds."""
+    """`seconds` without a fetch are a stall. Times are monotonic seconds."""
 
     def __init__(self, seconds: float, now: float) -> None:
-        self._seconds = seconds or inf
+        self._seconds = seconds
         self._fetched = -1
         self._since = now
         self._stalls = False

@@ -35,7 +35,7 @@ from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.extensions.network import tls_context
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import Tls, Verify
-from sitecrawl.plugins.webhooks import ERROR_THRESHOLD, HEARTBEAT, STALL, WEBHOOKS
+from sitecrawl.plugins.webhooks import WEBHOOKS
 from sitecrawl.plugins.webhooks.alarms import ErrorAlarm, StallAlarm
 from sitecrawl.plugins.webhooks.courier import Courier, Letter
 from sitecrawl.plugins.webhooks.hook import Event, Webhook, read_hooks
@@ -45,6 +45,12 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 1.0
 CLOSING_SECONDS: Final = 10.0
 """For which the end of a crawl waits for its webhooks at the most."""
+_STALL: Final = 300.0
+"""Seconds without a fetch, although something could be fetched, after which the crawl counts as stalled."""
+_ERRORS: Final = 0.5
+"""Share of the fetches of a window above which errors are told."""
+_HEARTBEAT: Final = 60.0
+"""Seconds between two heartbeats."""
 WINDOW: Final = 300.0
 """Seconds over which the share of errors is taken."""
 _REASON: Final = 200
@@ -52,18 +58,14 @@ _REASON: Final = 200
 
 
 class Webhooks:
-    """`SITECRAWL_WEBHOOKS`, and `SITECRAWL_STALL`, `SITECRAWL_ERROR_THRESHOLD` and
-    `SITECRAWL_HEARTBEAT` (docs/alerts.md).
-    """
+    """`SITECRAWL_WEBHOOKS` (docs/alerts.md)."""
 
     def __init__(self, crawler: Crawler, hooks: tuple[Webhook, ...]) -> None:
-        settings = crawler.settings
         self._crawler = crawler
         self._hooks = hooks
         self._began = self._beats_at = now = time.monotonic()
-        self._heartbeat = HEARTBEAT.read(settings)
-        self._stall = StallAlarm(STALL.read(settings), now)
-        self._errors = ErrorAlarm(ERROR_THRESHOLD.read(settings), WINDOW, now)
+        self._stall = StallAlarm(_STALL, now)
+        self._errors = ErrorAlarm(_ERRORS, WINDOW, now)
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
         """None before the crawl has begun."""
         self._has_failed = False
@@ -136,8 +138,8 @@ class Webhooks:
         now, traffic = time.monotonic(), self._traffic()
         self._look_for_stall(now, traffic)
         self._look_for_errors(now, traffic)
-        if self._heartbeat and now >= self._beats_at:
-            self._beats_at = now + self._heartbeat
+        if now >= self._beats_at:
+            self._beats_at = now + _HEARTBEAT
             self._tell(Event.HEARTBEAT, "is alive")
 
     def _look_for_stall(self, now: float, traffic: Traffic) -> None:

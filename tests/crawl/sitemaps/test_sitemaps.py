@@ -16,6 +16,7 @@ from scrapy import Request, Spider
 from scrapy.core.engine import ExecutionEngine
 from scrapy.http import Response, TextResponse
 from scrapy.utils.test import get_crawler
+from small_limits import small
 
 from sitecrawl.crawl import build
 from sitecrawl.crawl.fetch import Fetch
@@ -860,7 +861,8 @@ class TestPages:
             assert len(await crawl.run()) == 3
             assert crawl.stat("cut") == crawl.parts.stats.get_value("limits/sitemap_entries") == 1
 
-        play({MAP: urlset("/1", "/2", "/3")}, story, SITECRAWL_MAX_SITEMAP_ENTRIES=2)
+        with small(SITEMAP_ENTRIES=2):
+            play({MAP: urlset("/1", "/2", "/3")}, story)
 
 
 class TestAdded:

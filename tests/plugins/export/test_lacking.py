@@ -55,5 +55,5 @@ def test_long_pages(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> None:
     monkeypatch.setattr(module, "finds_main_text", lambda: True)
     pages.shortened = 2
     assert list(module.lacking({}, pages)) == [
-        f"2 pages have more than the {READ_SIZE.default:,} bytes or {READ_ELEMENTS.default:,} elements that were read"
+        f"2 pages have more than the {READ_SIZE.value:,} bytes or {READ_ELEMENTS.value:,} elements that were read"
     ]

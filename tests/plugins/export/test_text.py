@@ -64,9 +64,9 @@ def test_other_texts() -> None:
 
 def test_no_more_than_is_read_of_a_page() -> None:
     """The text ends where the links of a page would, whatever the type."""
-    body = b"&amp;" * (READ_ELEMENTS.default + 1)
-    assert text_of(body, "text/html", "utf-8") == "&" * READ_ELEMENTS.default
-    assert text_of(b"x" * (READ_SIZE.default + 1), "text/plain", "utf-8") == "x" * READ_SIZE.default
+    body = b"&amp;" * (READ_ELEMENTS.value + 1)
+    assert text_of(body, "text/html", "utf-8") == "&" * READ_ELEMENTS.value
+    assert text_of(b"x" * (READ_SIZE.value + 1), "text/plain", "utf-8") == "x" * READ_SIZE.value
 
 
 def markdown(page: str) -> str:

@@ -152,8 +152,7 @@ def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
             "crawl", "extract", "-a", f"rules={rules}", "-a", f"seeds={web.root}/", "-O", f"{tmp_path}/items.jsonl",
             settings={
                 "JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
-                "SITECRAWL_MAX_REGEX_TIME": 1.5, "SITECRAWL_MAX_EXTRACT_TIME": 1.0,
-                "SITECRAWL_MAX_EXTRACT_SIZE": 18_000,
+                "SITECRAWL_MAX_REGEX_TIME": 1.5, "LIMITS": {"EXTRACT_TIME": 1.0, "EXTRACT_SIZE": 18_000},
             },
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -161,8 +160,8 @@ def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
     assert stats["limits/extract_size"] == 1
     assert stats["limits/regex_time"] == 2
     assert stats["limits/extract_time"] == 1
-    for setting, number in {"EXTRACT_SIZE": 1, "EXTRACT_TIME": 1, "REGEX_TIME": 2}.items():
-        assert re.search(rf"(?m)^ +\S.*: {number} \(SITECRAWL_MAX_{setting}\)$", done.stderr)
+    for limit, number in {"extract_size": 1, "extract_time": 1, "regex_time": 2}.items():
+        assert re.search(rf"(?m)^ +\S.*: {number} \(limits/{limit}\)$", done.stderr)
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert sorted(item["title"] for item in items if item["rule"] == "one") == ["home", "slow"]
     assert [item["all"] for item in items if item["rule"] == "many"] == ["1", "2"]

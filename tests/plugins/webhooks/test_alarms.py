@@ -30,11 +30,6 @@ class TestStall:
         assert alarm.look(11, 0, may_fetch=False) is None
         assert alarm.look(12, 1, may_fetch=False) is Event.RESUMED
 
-    def test_never(self) -> None:
-        """0 seconds switch it off."""
-        alarm = StallAlarm(0, 0)
-        assert [alarm.look(now, 0, may_fetch=True) for now in (0, 1e9)] == [None, None]
-
 
 class TestErrors:
     def test_above_and_far_below(self) -> None:

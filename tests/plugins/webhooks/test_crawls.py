@@ -141,6 +141,10 @@ def gated() -> Iterator[Gated]:
         served.gate.set()
 
 
+QUICK = {"_STALL": 1.5, "_HEARTBEAT": 1.0}
+"""Seconds."""
+
+
 def responses_at(receiver: Receiver, event: str) -> int | None:
     """How many responses there were when it was told last."""
     told = [one["figures"]["responses"] for one in receiver.told if one["event"] == event]
@@ -152,7 +156,8 @@ def test_stall_and_kill(gated: Gated, receiver: Receiver, tmp_path: Path) -> Non
     """A stall is told once, and its end; signs of life come meanwhile. After a kill the next start tells of it."""
     every = ["start", "end", "stall", "resumed", "heartbeat"]
     settings: dict[str, Any] = {
-        "SITECRAWL_WEBHOOKS": hooks(receiver, events=every), "SITECRAWL_STALL": 1.5, "SITECRAWL_HEARTBEAT": 1,
+        "SITECRAWL_WEBHOOKS": hooks(receiver, events=every),
+        "LIMITS": {f"sitecrawl.plugins.webhooks.extension.{name}": value for name, value in QUICK.items()},
     }  # fmt: skip
     with Crawl(gated.root, tmp_path / "job", **settings) as first:
         until(
