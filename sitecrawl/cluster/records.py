@@ -34,7 +34,7 @@ _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
 _NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
 
 
-class Spoilt(NamedTuple):
+class _Spoilt(NamedTuple):
     """What cannot be believed of a key, which is named by what comes behind the partition's beginning."""
 
     name: str
@@ -93,7 +93,7 @@ def read_records(crawl: CrawlOnRedis, partition: int) -> Records:
     )
 
 
-def spoilt(crawl: CrawlOnRedis, partition: int) -> Iterator[Spoilt]:
+def spoilt(crawl: CrawlOnRedis, partition: int) -> Iterator[_Spoilt]:
     """All that is, but for the entries of the log. Raises `redis.RedisError`."""
     return _Looking(crawl, partition).all()
 
@@ -108,8 +108,8 @@ class _Looking:
         self._hashes: dict[str, Callable[[bytes, bytes], bool]] = {
             "crawl": self._is_fact,
             "state": _is_state,
-            "tokens": lambda token, number: is_count(token) and is_count(number),
-            "senders": lambda name, number: (is_count(name) or is_session(name)) and is_count(number),
+            "tokens": lambda token, number: _is_count(token) and _is_count(number),
+            "senders": lambda name, number: (_is_count(name) or _is_session(name)) and _is_count(number),
             "outbox": self._is_outbox,
             "trust": lambda _, data: _is_flow(data),
         }
@@ -119,7 +119,7 @@ class _Looking:
             "parts": None,
             "inbox": lambda data: self._is_bundle(data, partition),
         }
-        self._strings: dict[str, Callable[[bytes], object]] = {"token": is_count, "lease": _LEASE.fullmatch}
+        self._strings: dict[str, Callable[[bytes], object]] = {"token": _is_count, "lease": _LEASE.fullmatch}
         self._sorted: tuple[str, ...] = ()
         if partition == PLACE:
             self._hashes |= {
@@ -132,7 +132,7 @@ class _Looking:
             self._lists["scope"] = None
             self._sorted = ("workers", "heard")
 
-    def all(self) -> Iterator[Spoilt]:
+    def all(self) -> Iterator[_Spoilt]:
         for name, is_field in self._hashes.items():
             yield from self._of_type(name, b"hash") or self._in_hash(name, is_field)
         for name, is_element in self._lists.items():
@@ -142,32 +142,32 @@ class _Looking:
         for name in self._sorted:
             yield from self._of_type(name, b"zset") or self._in_sorted(name)
 
-    def _of_type(self, name: str, wanted: bytes) -> list[Spoilt]:
+    def _of_type(self, name: str, wanted: bytes) -> list[_Spoilt]:
         found: bytes = self._client.type(self._base + name)
         if found in {wanted, b"none"}:
             return []
-        return [Spoilt(name, None, f"it is a {found.decode()}, and should be a {wanted.decode()}")]
+        return [_Spoilt(name, None, f"it is a {found.decode()}, and should be a {wanted.decode()}")]
 
-    def _in_hash(self, name: str, is_field: Callable[[bytes, bytes], bool]) -> Iterator[Spoilt]:
+    def _in_hash(self, name: str, is_field: Callable[[bytes, bytes], bool]) -> Iterator[_Spoilt]:
         for field, value in self._client.hscan_iter(self._base + name, count=_PIECE):
             if not is_field(field, value):
-                yield Spoilt(name, field, "it is not what a worker writes")
+                yield _Spoilt(name, field, "it is not what a worker writes")
 
-    def _in_list(self, name: str, is_element: Callable[[bytes], bool] | None) -> Iterator[Spoilt]:
+    def _in_list(self, name: str, is_element: Callable[[bytes], bool] | None) -> Iterator[_Spoilt]:
         start = 0
         while is_element and (found := self._client.lrange(self._base + name, start, start + _PIECE - 1)):
-            yield from (Spoilt(name, one, "it is not what a worker writes") for one in found if not is_element(one))
+            yield from (_Spoilt(name, one, "it is not what a worker writes") for one in found if not is_element(one))
             start += len(found)
 
-    def _in_string(self, name: str, is_value: Callable[[bytes], object]) -> Iterator[Spoilt]:
+    def _in_string(self, name: str, is_value: Callable[[bytes], object]) -> Iterator[_Spoilt]:
         value = self._client.get(self._base + name)
         if value is not None and not is_value(value):
-            yield Spoilt(name, None, "it is not what a worker writes")
+            yield _Spoilt(name, None, "it is not what a worker writes")
 
-    def _in_sorted(self, name: str) -> Iterator[Spoilt]:
+    def _in_sorted(self, name: str) -> Iterator[_Spoilt]:
         for member, score in self._client.zscan_iter(self._base + name, count=_PIECE):
             if not (isfinite(score) and score < 1000 * time.time() + FAR):
-                yield Spoilt(name, member, "its time never comes")
+                yield _Spoilt(name, member, "its time never comes")
 
     def _is_fact(self, field: bytes, value: bytes) -> bool:
         return self._crawl.fields.get(field) == value
@@ -191,19 +191,19 @@ class _Looking:
             return False
 
 
-def is_count(text: bytes) -> bool:
+def _is_count(text: bytes) -> bool:
     """Whether it is a number that Lua has exactly, from 0 on."""
     return text.isdigit() and len(text) < 16
 
 
-def is_session(name: bytes) -> bool:
+def _is_session(name: bytes) -> bool:
     """Whether it is the name of a worker."""
     return _SESSION.fullmatch(name) is not None
 
 
 def _is_state(field: bytes, value: bytes) -> bool:
     if field != b"tally":
-        return field in _COUNTS and is_count(value)
+        return field in _COUNTS and _is_count(value)
     try:
         tally = Tally.unpack(value)
         return len(tally.states) == len(UrlState) and all(

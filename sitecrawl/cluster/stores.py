@@ -62,7 +62,7 @@ def _untold(crawl: CrawlOnRedis, directories: Sequence[Path]) -> Iterator[tuple[
             yield directory, []
             continue
         unsent = [held for held in holdings.all if held.unsent]
-        found = [_Untold(_rows_after(held, accepted_of(crawl, held)), held, holdings.session) for held in unsent]
+        found = [_Untold(_rows_after(held, _accepted_of(crawl, held)), held, holdings.session) for held in unsent]
         orphans = {row for entry in holdings.orphans for row in entry.rows}
         yield directory, [_Untold(_rows_behind(directory, position) | orphans), *found]
 
@@ -89,6 +89,6 @@ def _is_to_come(crawl: CrawlOnRedis, untold: _Untold) -> bool:
     return int(token or 0) == held.token or (lease or b"").partition(b":")[2] == untold.session.encode()
 
 
-def accepted_of(crawl: CrawlOnRedis, held: Held) -> int:
+def _accepted_of(crawl: CrawlOnRedis, held: Held) -> int:
     """The number of the last entry that Redis has taken under a worker's token."""
     return int(crawl.client.hget(crawl.keys.base(held.partition) + "tokens", str(held.token)) or 0)

@@ -74,7 +74,7 @@ def reason_of(shares: Sequence[Share]) -> str:
     return odd[0] if odd else shares[0].reason
 
 
-def traffic_of(shares: Iterable[Share]) -> Traffic:
+def _traffic_of(shares: Iterable[Share]) -> Traffic:
     """All that came, in figures."""
     total: Counter[str] = Counter()
     for one in shares:
@@ -95,7 +95,7 @@ def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
         ending=ending(reason, left, one.max_depth),
         reason=reason,
         seconds=max(share.seconds for share in shares),
-        traffic=traffic_of(shares),
+        traffic=_traffic_of(shares),
         hosts=sum((Counter(share.hosts) for share in shares), Counter()),
         facts=_distinct(fact for share in shares for fact in share.facts),
         causes=_causes(share.causes for share in shares),

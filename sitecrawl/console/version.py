@@ -14,7 +14,7 @@ from sitecrawl import __version__
 from sitecrawl.base.display import forgive
 
 
-def in_one_line() -> str:
+def _in_one_line() -> str:
     """Of sitecrawl, and of what it stands on."""
     return f"sitecrawl {__version__} (Scrapy {version('scrapy')}, Python {platform.python_version()})"
 
@@ -28,7 +28,7 @@ class _Version(argparse.Action):
         )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(in_one_line())
+        print(_in_one_line())
         parser.exit()
 
 

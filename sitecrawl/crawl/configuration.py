@@ -156,7 +156,7 @@ def terms(
         ftp=declared.FTP.read(settings),
         others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
         sheets=tuple(kept(sheet, digest) for sheet in found.all),
-        exceptions=tuple(robots_leaves(settings, found)),
+        exceptions=tuple(_robots_leaves(settings, found)),
     )
 
 
@@ -170,7 +170,7 @@ def _comparable(value: object) -> str | float | None:
     return int(number) if number.is_integer() else number
 
 
-def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave]:
+def _robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave]:
     """Hosts and paths whose robots.txt rules the sheets ignore."""
     if settings.getbool("ROBOTSTXT_OBEY"):
         for sheet in found.all:
@@ -225,7 +225,7 @@ def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> 
         user_agent=settings.get("USER_AGENT", ""),
         operator=declared.CONTACT.read(settings),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
-        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings, found)),
+        robots_exceptions=tuple(str(leave) for leave in _robots_leaves(settings, found)),
         masked=frozenset(name.lower() for name in declared.WARC_MASKED.read(settings)),
         max_file_size=declared.WARC_SIZE.read(settings),
         once=declared.DUPLICATE_CONTENT.read(settings) != KEEP,

@@ -120,14 +120,14 @@ STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {
 }
 
 
-class Blamed(Protocol):
+class _Blamed(Protocol):
     """A download that has failed."""
 
     async def lacks(self, error: Exception) -> http.Want | None:
         """Want that caused `error`; None if the host is to blame."""
 
 
-async def excuse(error: Exception, download: Blamed) -> None:
+async def excuse(error: Exception, download: _Blamed) -> None:
     """Raise `InWant` if `error` is not the host's fault."""
     if (want := await download.lacks(error)) is not None:
         raise InWant(want, str(error)) from error

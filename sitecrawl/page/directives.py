@@ -91,7 +91,7 @@ def refresh_target(content: str) -> str | None:
     return rest.strip() or None
 
 
-class HeaderLink(NamedTuple):
+class _HeaderLink(NamedTuple):
     target: str
     parameters: dict[str, str]
     """Parameters by lower-case name, the first of each."""
@@ -103,9 +103,9 @@ _HEADER_LINK = expression(rf"<([^<>]*+)>((?:{re.sub(r'[(](?![?])', '(?:', _PARAM
 _ESCAPED = expression(r"\\(.)")
 
 
-def header_links(value: str) -> list[HeaderLink]:
+def header_links(value: str) -> list[_HeaderLink]:
     """The links of a `Link` header (RFC 8288, section 3); invalid parts are skipped."""
-    return [HeaderLink(match[1].strip(), _parameters(match[2])) for match in _HEADER_LINK.finditer(value)]
+    return [_HeaderLink(match[1].strip(), _parameters(match[2])) for match in _HEADER_LINK.finditer(value)]
 
 
 def _parameters(text: str) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Refusal(NamedTuple):
     """Maker of the challenge, or reason of the failed login."""
 
 
-class HeaderMark(NamedTuple):
+class _HeaderMark(NamedTuple):
     """A header that only challenges have."""
 
     by: str
@@ -73,7 +73,7 @@ _WORDS: Final = 300
 """A sentence or two."""
 
 
-class BodyMark(NamedTuple):
+class _BodyMark(NamedTuple):
     """A mark in the markup of a challenge."""
 
     by: str
@@ -86,20 +86,20 @@ class BodyMark(NamedTuple):
 
 
 HEADER_MARKS: Final = (
-    HeaderMark(
+    _HeaderMark(
         "Cloudflare",
         b"cf-mitigated",
         frozenset({b"challenge"}),
         "https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response",
     ),
-    HeaderMark(
+    _HeaderMark(
         "AWS WAF",
         b"x-amzn-waf-action",
         frozenset({b"challenge", b"captcha"}),
         "https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html",
         frozenset({202, 405}),
     ),
-    HeaderMark(
+    _HeaderMark(
         "Vercel",
         b"x-vercel-mitigated",
         frozenset({b"challenge"}),
@@ -117,27 +117,29 @@ _SITEGROUND: Final = "https://github.com/colophon-group/jobseek/pull/5835"
 
 BODY_MARKS: Final = (
     # Not all of /cdn-cgi/challenge-platform/, of which JavaScript detections put a part into every page.
-    BodyMark("Cloudflare", b"_cf_chl_opt", _CLOUDFLARE),
-    BodyMark("Cloudflare", b"/orchestrate/chl_page/", _CLOUDFLARE),
-    BodyMark("AWS WAF", b"window.gokuProps", "https://github.com/germondai/trawl/pull/82"),
-    BodyMark("Akamai", b"sec-if-cpt-container", _AKAMAI),
-    BodyMark("Akamai", b"bm-verify", _AKAMAI),
-    BodyMark("DataDome", b"captcha-delivery.com", "https://github.com/psf/requests/issues/5331", _WORDS),
-    BodyMark("HUMAN", b"px-captcha", "https://github.com/HumanSecurity/perimeterx-python-wsgi/pull/14"),
-    BodyMark("Imperva", b"_Incapsula_Resource?CWUDNSAI=", "https://github.com/hennroja/immowebAPI/issues/1", _WORDS),
-    BodyMark("Imperva", b"_Incapsula_Resource?SWJIYLWA=", _IMPERVA, 0),
-    BodyMark("Sucuri", b"sucuri_cloudproxy_js", "https://github.com/Anorov/cloudflare-scrape/issues/76", _WORDS),
-    BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/js-challenge/", _DDOS_GUARD),
-    BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/ddg-captcha-page/", _DDOS_GUARD),
-    BodyMark("Anubis", b"anubis_challenge", _ANUBIS),
-    BodyMark("Anubis", b"/.within.website/x/cmd/anubis/", _ANUBIS),
-    BodyMark("go-away", b"__goaway_challenge=", _GO_AWAY),
-    BodyMark("go-away", b"/go-away/cmd/go-away/", _GO_AWAY),
-    BodyMark("SiteGround", b"/.well-known/captcha/", _SITEGROUND, _WORDS),
-    BodyMark("SiteGround", b"/.well-known/sgcaptcha/", _SITEGROUND, _WORDS),
-    BodyMark("reCAPTCHA", b"g-recaptcha", "https://developers.google.com/recaptcha/docs/display", _WORDS, alone=True),
-    BodyMark("hCaptcha", b"h-captcha", "https://docs.hcaptcha.com/", _WORDS, alone=True),
-    BodyMark(
+    _BodyMark("Cloudflare", b"_cf_chl_opt", _CLOUDFLARE),
+    _BodyMark("Cloudflare", b"/orchestrate/chl_page/", _CLOUDFLARE),
+    _BodyMark("AWS WAF", b"window.gokuProps", "https://github.com/germondai/trawl/pull/82"),
+    _BodyMark("Akamai", b"sec-if-cpt-container", _AKAMAI),
+    _BodyMark("Akamai", b"bm-verify", _AKAMAI),
+    _BodyMark("DataDome", b"captcha-delivery.com", "https://github.com/psf/requests/issues/5331", _WORDS),
+    _BodyMark("HUMAN", b"px-captcha", "https://github.com/HumanSecurity/perimeterx-python-wsgi/pull/14"),
+    _BodyMark("Imperva", b"_Incapsula_Resource?CWUDNSAI=", "https://github.com/hennroja/immowebAPI/issues/1", _WORDS),
+    _BodyMark("Imperva", b"_Incapsula_Resource?SWJIYLWA=", _IMPERVA, 0),
+    _BodyMark("Sucuri", b"sucuri_cloudproxy_js", "https://github.com/Anorov/cloudflare-scrape/issues/76", _WORDS),
+    _BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/js-challenge/", _DDOS_GUARD),
+    _BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/ddg-captcha-page/", _DDOS_GUARD),
+    _BodyMark("Anubis", b"anubis_challenge", _ANUBIS),
+    _BodyMark("Anubis", b"/.within.website/x/cmd/anubis/", _ANUBIS),
+    _BodyMark("go-away", b"__goaway_challenge=", _GO_AWAY),
+    _BodyMark("go-away", b"/go-away/cmd/go-away/", _GO_AWAY),
+    _BodyMark("SiteGround", b"/.well-known/captcha/", _SITEGROUND, _WORDS),
+    _BodyMark("SiteGround", b"/.well-known/sgcaptcha/", _SITEGROUND, _WORDS),
+    _BodyMark(
+        "reCAPTCHA", b"g-recaptcha", "https://developers.google.com/recaptcha/docs/display", _WORDS, alone=True
+    ),
+    _BodyMark("hCaptcha", b"h-captcha", "https://docs.hcaptcha.com/", _WORDS, alone=True),
+    _BodyMark(
         "Turnstile",
         b"cf-turnstile",
         "https://developers.cloudflare.com/turnstile/get-started/",
@@ -216,7 +218,7 @@ def _marked(body: bytes, looked_at: bytes) -> Refusal | None:
     return next((Refusal(RefusalKind.CHALLENGE, mark.by) for mark in marks if _counts(mark, body, text)), None)
 
 
-def _counts(mark: BodyMark, body: bytes, text: bytes) -> bool:
+def _counts(mark: _BodyMark, body: bytes, text: bytes) -> bool:
     if len(text) > mark.text or mark.sign in text:
         return False
     return not (mark.alone and _OTHER_FIELDS.search(body))

@@ -89,7 +89,7 @@ def page_table(name: str) -> sa.Table:
     )
 
 
-def upsert(table: sa.Table, dialect: str) -> sa.Insert:
+def _upsert(table: sa.Table, dialect: str) -> sa.Insert:
     """An INSERT that replaces the row of the same key, in the dialect's syntax. Raises `OptionError`."""
     values = [column.name for column in table.columns if not column.primary_key]
     if dialect in ("mysql", "mariadb"):
@@ -104,7 +104,7 @@ def upsert(table: sa.Table, dialect: str) -> sa.Insert:
     )
 
 
-def page_row(page: PageItem, crawl: str) -> dict[str, Any]:
+def _page_row(page: PageItem, crawl: str) -> dict[str, Any]:
     """The row for a page."""
     key = url_key(page.url)
     return {
@@ -132,7 +132,7 @@ class DatabaseStore(Participant):
     what: ClassVar[str] = "pages"
     """Kind of rows, for messages."""
     make_table: Callable[[str], sa.Table] = staticmethod(page_table)
-    make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(page_row)
+    make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(_page_row)
 
     def __init__(self, options: DatabaseOptions) -> None:
         self._options = options
@@ -186,7 +186,7 @@ class DatabaseStore(Participant):
     def _prepare(self) -> None:
         """Create the table, or check the existing one."""
         table = self.make_table(self._options.table)
-        self._insert = upsert(table, self._engine.dialect.name)
+        self._insert = _upsert(table, self._engine.dialect.name)
         table.create(self._engine, checkfirst=True)
         has = {column["name"] for column in sa.inspect(self._engine).get_columns(table.name)}
         if missing := sorted(set(table.columns.keys()) - has):

@@ -52,7 +52,7 @@ class WarcFiles:
 
     def listing(self) -> list[str]:
         """Names of the crawl's WARC files, oldest first. Files of other origin in the directory are not touched."""
-        names = [path.name for path in self.directory.iterdir() if is_name_of_ours(path.name)]
+        names = [path.name for path in self.directory.iterdir() if _is_name_of_ours(path.name)]
         return sorted(names, key=serial_of)
 
     def make_room(self, size: int) -> None:
@@ -127,7 +127,7 @@ class WarcFiles:
             sync_directory(self.directory)
 
 
-def is_name_of_ours(name: str) -> bool:
+def _is_name_of_ours(name: str) -> bool:
     """Whether it is a name of a crawl's WARC file."""
     return _FILE_NAME.fullmatch(name) is not None
 

@@ -133,7 +133,7 @@ class PageIndex:
         self._withdrawn = False
 
     def _prepare(self) -> None:
-        check_format(self._db, self.path)
+        _check_format(self._db, self.path)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -271,7 +271,7 @@ def _create(path: Path) -> None:
     sync_directory(path.parent)
 
 
-def check_format(db: sqlite3.Connection, path: Path) -> None:
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
     """Raise `CorruptFile` for a database that is no page index, `FormatMismatch` for another version.
 
     Additional tables of others are ignored.
@@ -308,7 +308,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
         uri = f"{path.resolve().as_uri()}?mode=ro"
         db = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
         try:
-            check_format(db, path)
+            _check_format(db, path)
         except BaseException:
             db.close()
             raise

@@ -21,7 +21,7 @@ DIGEST: Final = "item_digest"
 """The column with an item's digest."""
 
 
-def item_table(name: str) -> sa.Table:
+def _item_table(name: str) -> sa.Table:
     """The table of items."""
     return sa.Table(
         name,
@@ -36,7 +36,7 @@ def item_table(name: str) -> sa.Table:
     )
 
 
-def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
+def _item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
     """The row for an item. `rule` and `url` stand in columns of their own, too, where the item has them.
 
     Fields that JSON does not know become texts.
@@ -57,5 +57,5 @@ class ItemStore(DatabaseStore):
 
     key = DIGEST
     what = "items"
-    make_table = staticmethod(item_table)
-    make_row = staticmethod(item_row)
+    make_table = staticmethod(_item_table)
+    make_row = staticmethod(_item_row)

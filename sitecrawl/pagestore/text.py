@@ -16,12 +16,12 @@ def page_json(page: PageItem) -> str:
     """
     fields = ("url", "status", "fetched", "depth", "referrer", "content_type", "charset", "title", "canonical")
     facts = {name: getattr(page, name) for name in (*fields, "noindex", "size")}
-    text = exact_text(page.body, page.charset)
+    text = _exact_text(page.body, page.charset)
     body = {"body_base64": base64.b64encode(page.body).decode()} if text is None else {"body": text}
     return json.dumps({**facts, "links": [link.url for link in page.links], **body})
 
 
-def exact_text(body: bytes, charset: str | None) -> str | None:
+def _exact_text(body: bytes, charset: str | None) -> str | None:
     """`body` as text, if that loses nothing."""
     if charset is None:
         return None

@@ -17,7 +17,7 @@ PAGE_FIELDS: Final = [
 """Of a page; body, links and exchange are in the page store."""
 
 
-class ItemsAlone(ItemFilter):
+class _ItemsAlone(ItemFilter):
     """Lets no pages into a feed."""
 
     def accepts(self, item: Any) -> bool:
@@ -29,7 +29,7 @@ def leave_pages_out(settings: BaseSettings) -> None:
     feeds = {uri: dict(options) for uri, options in settings.getdict("FEEDS").items()}
     for options in feeds.values():
         if not {"item_classes", "item_filter"} & options.keys():
-            options["item_filter"] = ItemsAlone
+            options["item_filter"] = _ItemsAlone
     settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
 
 

@@ -32,7 +32,7 @@ def _kept(name: str, value: Any, digest: Digest) -> Mapping[str, Any]:
         return {"login": str(value.get("kind")), "login secret": {DIGEST: digest(json.dumps(value, default=str))}}
     if name == "proxy":
         return {
-            "proxy": proxy_shown(value),
+            "proxy": _proxy_shown(value),
             **({"proxy's password": {DIGEST: digest(value)}} if "@" in value else {}),
         }
     if isinstance(value, RobotsException):
@@ -40,7 +40,7 @@ def _kept(name: str, value: Any, digest: Digest) -> Mapping[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value}
 
 
-def proxy_shown(url: str) -> str:
+def _proxy_shown(url: str) -> str:
     """Without user name and password."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if url else "none"

@@ -43,7 +43,7 @@ def read_sheets(given: object, where: str) -> Sheets:
     for number, one in enumerate(given):
         if message := login_problem(one):
             raise OptionError(_line(where, Problem((number,), message)))
-    return Sheets([sheet_of(one) for one in given])
+    return Sheets([_sheet_of(one) for one in given])
 
 
 def login_problem(given: Mapping[str, Any]) -> str:
@@ -64,7 +64,7 @@ def _line(where: str, problem: Problem) -> str:
     return f"{place}: {problem.message}"
 
 
-def sheet_of(given: Mapping[str, Any]) -> Sheet:
+def _sheet_of(given: Mapping[str, Any]) -> Sheet:
     """The sheet that `given` describes, which the schema has found sound."""
     lists = {name: tuple(given[name]) for name in ("allow", "deny") if name in given}
     hosts = tuple(host_pattern(text) for text in given["hosts"])

@@ -28,7 +28,7 @@ _WANTED: Final = {
 """Stores, and the format that this version reads."""
 
 
-def formats_in(path: Path) -> dict[str, str]:
+def _formats_in(path: Path) -> dict[str, str]:
     """The format of each store of the crawl in `path`; without those that cannot be read."""
     read = {directory.MANIFEST: _of_manifest, _DATABASE: _of_database, INDEX_FILE: _of_index}
     found: dict[str, str] = {}
@@ -40,7 +40,7 @@ def formats_in(path: Path) -> dict[str, str]:
 
 def refuse_other_version(path: Path) -> None:
     """Raise `FormatMismatch` for the crawl of another version: to a repair it would be a damaged one of this."""
-    found = formats_in(path)
+    found = _formats_in(path)
     if found.get(_DATABASE, _WANTED[_DATABASE]) == _WANTED[_DATABASE]:
         return
     told = ", ".join(f"{name} has format {found[name]} (here {_WANTED[name]})" for name in found)
@@ -56,7 +56,7 @@ def upgrade(path: Path) -> CheckResult:
     Raises `FormatMismatch` where there is no way, otherwise as `check` does.
     """
     refuse_other_version(path)
-    version = int(formats_in(path).get(INDEX_FILE, index.VERSION))
+    version = int(_formats_in(path).get(INDEX_FILE, index.VERSION))
     if version >= index.VERSION:
         return check(path)
     for ending in ("", "-wal", "-shm"):

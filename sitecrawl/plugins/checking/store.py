@@ -219,7 +219,7 @@ def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator
             faults["rows have no record"] += 1
         elif pair.stretch.record is None:
             damaged += 1
-        elif pair.row is not None and (problem := disagreement(pair.row, pair.stretch)):
+        elif pair.row is not None and (problem := _disagreement(pair.row, pair.stretch)):
             faults[problem] += 1
         elif pair.row is None and pair.stretch.is_answer:
             faults["records have no row"] += 1
@@ -282,7 +282,7 @@ def _place(row: Capture) -> tuple[int, int]:
     return serial_of(row.warc_file), row.warc_offset
 
 
-def disagreement(row: Capture, stretch: Stretch) -> str:
+def _disagreement(row: Capture, stretch: Stretch) -> str:
     """What a row says and its record does not; empty if they agree."""
     found = stretch.record
     assert found is not None

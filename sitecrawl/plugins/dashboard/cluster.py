@@ -32,7 +32,7 @@ _LAST: Final = 3.0
 NOTE: Final = "All workers of a cluster: what is done here is for all of them"
 
 
-class ClusterMonitor(Monitor):
+class _ClusterMonitor(Monitor):
     """Of one worker and all others, each of which tells how it fares on the board."""
 
     _actions: ClusterActions
@@ -176,12 +176,12 @@ class ClusterMonitor(Monitor):
         return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
 
 
-def begin(crawl: Crawl, actions: ClusterActions, spider: str) -> ClusterMonitor:
+def begin(crawl: Crawl, actions: ClusterActions, spider: str) -> _ClusterMonitor:
     """Watch the crawl with the others."""
     assert crawl.ours.team is not None
     assert crawl.joined is not None
     board = board_of(crawl.joined, crawl.peers.session)
-    return ClusterMonitor(crawl, crawl.ours.team, board, actions, spider=spider)
+    return _ClusterMonitor(crawl, crawl.ours.team, board, actions, spider=spider)
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

@@ -30,7 +30,7 @@ class Example(NamedTuple):
     """Unix time, in seconds."""
 
 
-class ErrorKind:
+class _ErrorKind:
     """One kind of error."""
 
     __slots__ = ("count", "examples")
@@ -48,7 +48,7 @@ class Meter:
         self.histogram = [0] * (len(BUCKETS) + 1)
         self.seconds = 0.0
         """Of all downloads together."""
-        self.errors: dict[str, ErrorKind] = {}
+        self.errors: dict[str, _ErrorKind] = {}
         """By kind: a status such as `404`, the name of an exception, `robots.txt`."""
         self.fetched = 0
         """URLs that answered."""
@@ -73,7 +73,7 @@ class Meter:
     def _note(self, kind: str, example: Example) -> None:
         if kind not in self.errors and len(self.errors) >= _KINDS:
             kind = "other"
-        found = self.errors.setdefault(kind, ErrorKind())
+        found = self.errors.setdefault(kind, _ErrorKind())
         found.count += 1
         found.examples.append(example)
 

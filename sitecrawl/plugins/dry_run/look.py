@@ -48,7 +48,7 @@ LISTED: Final = 100_000
 """URLs of sitemaps that are read."""
 
 
-class Admitting(Protocol):
+class _Admitting(Protocol):
     """The methods of a site spider that a dry run uses."""
 
     def admits(self, link: Link) -> bool: ...
@@ -92,7 +92,7 @@ class DryRun:
     def __init__(
         self,
         crawler: Crawler,
-        spider: Admitting,
+        spider: _Admitting,
         seeds: list[Url],
         named: list[Url],
         max_pages: int,

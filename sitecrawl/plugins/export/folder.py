@@ -104,7 +104,7 @@ class FolderWriter:
                     continue
                 sent = "" if page.capture.method == "GET" else page.capture.digest
                 path = self._folder / names.of(page.capture.url, sent)
-                text = f"{front_matter(page)}\n{joined(blocks)}\n"
+                text = f"{_front_matter(page)}\n{joined(blocks)}\n"
                 with file_errors(path):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     draft = path.with_name(f"{path.name}.new")
@@ -113,7 +113,7 @@ class FolderWriter:
                 self.number += 1
 
 
-def front_matter(page: ExportedPage) -> str:
+def _front_matter(page: ExportedPage) -> str:
     """What is said of a page before its text, in YAML: each value a string in quotation marks, on one line."""
     fetched = time_of(page.last_fetched)
     said = {

@@ -40,7 +40,7 @@ def iso_of(seconds: float) -> str:
     return iso(datetime.fromtimestamp(seconds, UTC))
 
 
-def as_csv(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> None:
+def _as_csv(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> None:
     """RFC 4180 but for the line ends, which are those of Unix, in UTF-8. Control characters are written out, and no
     cell is a formula to a spreadsheet.
     """
@@ -95,7 +95,7 @@ def _length(value: Value) -> int:
 
 
 Writer = Callable[[Sequence[Field], Iterable[Row], BinaryIO], None]
-WRITERS: Final[Mapping[str, Writer]] = {"jsonl": jsonl, "csv": as_csv, "parquet": parquet}
+WRITERS: Final[Mapping[str, Writer]] = {"jsonl": jsonl, "csv": _as_csv, "parquet": parquet}
 """By the ends of files' names."""
 
 

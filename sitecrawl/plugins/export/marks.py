@@ -44,7 +44,7 @@ class Mark(NamedTuple):
         return not self.id or (found is not None and checksum(found) == self.checksum)
 
 
-def read_marks(directory: Path) -> dict[str, Mark]:
+def _read_marks(directory: Path) -> dict[str, Mark]:
     """By the name of a store; empty before any. Raises `StorageError`."""
     path = directory / FILE
     with file_errors(path):
@@ -72,7 +72,7 @@ class News:
     def __init__(self, directory: Path, stores: Sequence[tuple[str, PageReader]]) -> None:
         self._directory = directory
         self._ends = {name: Mark.at_end_of(reader) for name, reader in stores}
-        marks = read_marks(directory)
+        marks = _read_marks(directory)
         begun = {name: marks.get(name, Mark()) for name, _ in stores}
         self.began_anew = [name for name, reader in stores if not begun[name].holds_in(reader)]
         """Stores of which everything counts as new, because they have been cut back or made again."""

@@ -129,7 +129,7 @@ class WaczWriter:
                         if known.is_new(capture.digest):
                             reader, held = store.reader.held(capture)
                             yield reader.member(held)
-                            lines.add(cdx_line(held._replace(warc_file=name, warc_offset=end)))
+                            lines.add(_cdx_line(held._replace(warc_file=name, warc_offset=end)))
                             end += held.warc_length
 
         found = members()
@@ -144,7 +144,7 @@ class WaczWriter:
         for store in self._stores:
             for capture, asked in _asked(store):
                 if self._pages.counts(store.reader, capture.id):
-                    lines.add(cdx_line(capture, store.prefix, asked))
+                    lines.add(_cdx_line(capture, store.prefix, asked))
                     captures += 1
         blocks: list[bytes] = [b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "%s"}\n' % _INDEX.encode()]
         self._add(f"indexes/{_INDEX}", _compressed(lines, blocks))
@@ -192,7 +192,7 @@ def _asked(store: _Store) -> Iterator[tuple[Capture, HttpMessage | None]]:
         end = capture.warc_offset + capture.warc_length
 
 
-def cdx_line(capture: Capture, prefix: str = "", asked: HttpMessage | None = None) -> bytes:
+def _cdx_line(capture: Capture, prefix: str = "", asked: HttpMessage | None = None) -> bytes:
     """The line of a CDXJ index for a capture: key, time, and a JSON object without line breaks. `asked` is what was
     sent for it by another method than GET.
     """

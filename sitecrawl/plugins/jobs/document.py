@@ -22,11 +22,11 @@ class Document:
     def told(self, found: list[Problem]) -> str:
         """Each problem with its line, in their order."""
         lines = self.text.splitlines()
-        placed = sorted((line_of(lines, problem.place), problem.message) for problem in found)
+        placed = sorted((_line_of(lines, problem.place), problem.message) for problem in found)
         return "\n".join(f"{self.path}, line {line}: {message}" for line, message in dict.fromkeys(placed))
 
 
-def line_of(lines: list[str], place: Place) -> int:
+def _line_of(lines: list[str], place: Place) -> int:
     """The line of a key, which `tomllib` does not tell: below the header of its table, as people write it; of what is
     not found, the header's, or the first.
     """

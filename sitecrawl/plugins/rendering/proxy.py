@@ -165,7 +165,7 @@ def _message(answer: ProxyAnswer, *, has_body: bool) -> bytes:
     return message + answer.body if has_body and answer.status not in _NO_BODY else message
 
 
-class Identity(NamedTuple):
+class _Identity(NamedTuple):
     """What the proxy shows, and how the browser knows it."""
 
     tls: ssl.SSLContext
@@ -173,7 +173,7 @@ class Identity(NamedTuple):
     """The SHA-256 of the public key, in base64."""
 
 
-def new_identity() -> Identity:
+def new_identity() -> _Identity:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sitecrawl")])
     now = datetime.now(UTC)
@@ -186,7 +186,7 @@ def new_identity() -> Identity:
     public = key.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    return Identity(_context(key, certificate), base64.b64encode(hashlib.sha256(public).digest()).decode())
+    return _Identity(_context(key, certificate), base64.b64encode(hashlib.sha256(public).digest()).decode())
 
 
 def _context(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> ssl.SSLContext:

@@ -65,7 +65,7 @@ _OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
 _OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
 
 
-class Picture(NamedTuple):
+class _Picture(NamedTuple):
     """Of a page, as a browser shows it."""
 
     url: str
@@ -87,7 +87,7 @@ class Stored:
     repeated: tuple[tuple[Any, ...], ...] = ()
     facts: tuple[str, ...] = ()
     """What is so of nearly all pages of a host."""
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[_Picture, ...] = ()
     """Of the pages that were rendered last."""
 
 
@@ -189,13 +189,13 @@ def _facts(reader: PageReader) -> Iterator[str]:
         yield from HostPages(*numbers).facts(host)
 
 
-def _pictures(reader: PageReader) -> Iterator[Picture]:
+def _pictures(reader: PageReader) -> Iterator[_Picture]:
     prefix = record.urn(record.SCREENSHOT, "")
     ids = reader.rows(_PICTURES, (record.SCREENSHOT, PICTURES), checks=[is_number])
     for (number,) in ids:
         if (capture := reader.get(number)) is not None:
             body = reader.read(reader.get(capture.revisit_of or number) or capture).body
-            yield Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
+            yield _Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
 
 
 def _read_pages(

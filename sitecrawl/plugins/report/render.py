@@ -49,12 +49,12 @@ def render(report: ReportData) -> str:
         named=_NAMED,
         name_of=name_of,
         charts=charts(report.history),
-        statuses=status_rows(report.urls),
+        statuses=_status_rows(report.urls),
         depths=[(depth, number, "") for depth, number in sorted(report.urls.depths.items())[:_DEPTHS]],
-        figures=figure_rows(report.web),
+        figures=_figure_rows(report.web),
         quantiles=[percent(share) for share in QUANTILES],
-        spreads=spread_rows(report.web),
-        groups={name: group_rows(name, groups) for name, groups in report.web.groups.items()},
+        spreads=_spread_rows(report.web),
+        groups={name: _group_rows(name, groups) for name, groups in report.web.groups.items()},
         sources=SOURCES.values(),
         chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
     )
@@ -95,13 +95,13 @@ def charts(history: History | None) -> list[Chart]:
     return [one for one in found if one is not None]
 
 
-def status_rows(urls: UrlTotals) -> list[tuple[str, int, str]]:
+def _status_rows(urls: UrlTotals) -> list[tuple[str, int, str]]:
     """URLs by their last status, and those without one."""
     rows = [(str(status), count, "") for status, count in urls.statuses.most_common(25)]
     return rows + [(state, urls.states[state], note) for state, note in _WITHOUT_STATUS if urls.states[state]]
 
 
-def figure_rows(web: Web) -> list[tuple[str, str, str]]:
+def _figure_rows(web: Web) -> list[tuple[str, str, str]]:
     """What a crawl tells of the web: label, value, and what others have published."""
     found = {name: value for name, value in web.figures.items() if value is not None}
     return [
@@ -110,7 +110,7 @@ def figure_rows(web: Web) -> list[tuple[str, str, str]]:
     ]
 
 
-def spread_rows(web: Web) -> list[tuple[str, list[str]]]:
+def _spread_rows(web: Web) -> list[tuple[str, list[str]]]:
     """How numbers are spread over pages: label, and the values of `QUANTILES` with the greatest behind them."""
     return [
         (SPREADS[name][0], [_said(value, SPREADS[name][1]) for value in (*one.quantiles.values(), one.greatest)])
@@ -119,7 +119,7 @@ def spread_rows(web: Web) -> list[tuple[str, list[str]]]:
     ]
 
 
-def group_rows(name: str, groups: Groups) -> list[tuple[str, int, str, str]]:
+def _group_rows(name: str, groups: Groups) -> list[tuple[str, int, str, str]]:
     """Each status, type or language: what, how many, its share, and the shares that others have published."""
     rows = [
         (

@@ -14,7 +14,7 @@ from sitecrawl.plugins.why.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class _Explanation:
     """One clear answer, and the evidence."""
 
     url: str
@@ -47,7 +47,7 @@ class Explanation:
             yield from (f"  {'':<{width}}  {line}" for line in rest)
 
 
-def why(source: Source, text: str, now: Callable[[], float] = time.time) -> Explanation:
+def why(source: Source, text: str, now: Callable[[], float] = time.time) -> _Explanation:
     """Why the URL that a person typed was fetched, waits, or is not known.
 
     Raises `OptionError` for what is no URL, `StorageError` for what cannot be read.
@@ -55,4 +55,4 @@ def why(source: Source, text: str, now: Callable[[], float] = time.time) -> Expl
     case = Case.of(source, text)
     evidence = {about: words for about, say in ALL.items() if (words := say(case))}
     url = case.record.url if case.record is not None else case.url.href
-    return Explanation(url, case.record is not None, verdict(case, now), evidence)
+    return _Explanation(url, case.record is not None, verdict(case, now), evidence)
