@@ -19,8 +19,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from w3lib.url import canonicalize_url
 
-from sitecrawl.page import links as links_module
-from sitecrawl.page import markup
+from sitecrawl.page import link_set, markup
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.urls.fingerprint import Fingerprinter
@@ -104,7 +103,7 @@ parse_hard = parse("http://www.example.com/a%7eb/c?utm_source=x&b=%2f&a=1&sid=12
 
 
 def read_anew(url: str, body: bytes) -> PageItem:
-    links_module._remembered.cache_clear()  # noqa: SLF001 - what it saves is what is measured
+    link_set._remembered.cache_clear()  # noqa: SLF001 - what it saves is what is measured
     return read_page(url, body, HEADERS)
 
 

@@ -1,7 +1,7 @@
 """An HTTP/1.1 client for a crawler: it keeps what came over the wire unchanged, and limits everything."""
 
 from sitecrawl.http.blame import Want
-from sitecrawl.http.client import Client, Download, Found, Request
+from sitecrawl.http.client import Client, Download, Found
 from sitecrawl.http.connection import Connection, Endpoint
 from sitecrawl.http.errors import (
     BadCertificate,
@@ -21,6 +21,7 @@ from sitecrawl.http.errors import (
 from sitecrawl.http.names import Names
 from sitecrawl.http.proxy import Proxy, login_in
 from sitecrawl.http.reader import ReadLimits, ResponseReader
+from sitecrawl.http.request import Request
 from sitecrawl.http.tls import Tls, Verify
 
 __all__ = [

@@ -3,7 +3,7 @@
 Facts, not filters: a `nofollow` link is a link with a flag. The frontier decides what to fetch.
 
 docs/urls.md says what is a link. `sitecrawl/compiled/anchors.c` does the same for most links of most pages, in a
-third of the time.
+third of the time (`link_set`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, AnyLimit
-from sitecrawl.compiled import native
+from sitecrawl.base.limits import LINKS, REQUISITES, AnyLimit
 from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
 from sitecrawl.page.beginning import html_of, is_markup
@@ -25,12 +23,13 @@ from sitecrawl.page.budget import Budget
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.page.language import declared_language
+from sitecrawl.page.link_set import LinkSet
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part
 from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.page.xhtml import TYPES as XML
-from sitecrawl.urls.url import BEGINNINGS, CRAWLED, MAX_URL_LENGTH, WEB, Schemes, Url, parse, path_start
+from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, WEB, parse
 
 AGENT: Final = "sitecrawl"
 
@@ -68,111 +67,6 @@ class PageReader(Protocol):
     ) -> PageItem: ...
 
 
-class _Links:
-    """Collects the links of one page, one a target."""
-
-    def __init__(self, base: str, query_charset: str | None, options: PageOptions, met: Counter[AnyLimit]) -> None:
-        self._query_charset = query_charset
-        self._max_url_length = options.max_url_length
-        self._schemes = CRAWLED if options.ftp else WEB
-        self._targets: dict[str, Url | None] = {}
-        self._links: dict[str, Link] = {}
-        self.hrefs = 0
-        """Number of links so far, repeated ones included."""
-        self.met = met
-        self.rebase(base)
-
-    def rebase(self, base: str) -> None:
-        """Resolve further links against `base`."""
-        self._base = base
-        self._origin = base[: path_start(base)]
-        self._directory = base.partition("?")[0].rpartition("/")[0]
-        self._targets.clear()
-
-    def add(self, href: str, kind: str, text: str = "", nofollow: bool = False) -> str | None:  # noqa: FBT001, FBT002
-        """Add the link and return its URL; None if it is invalid."""
-        target = href.partition("#")[0]  # many links of a page differ in the fragment only
-        if target in self._targets:
-            url = self._targets[target]
-        else:
-            url = self._targets[target] = self._resolved(target)
-            if url is None:
-                self._skip(target)
-        if url is None:
-            return None
-        self.hrefs += 1
-        link = self._links.get(url.href)
-        if link is None:
-            self._links[url.href] = Link(url.href, url.host, text, kind, nofollow)
-        elif not nofollow:
-            link.nofollow = False
-        return url.href
-
-    def _skip(self, target: str) -> None:
-        is_none = _parsed(target, self._base, sys.maxsize, self._schemes) is None
-        self.met[SCHEMES if is_none else URL_LENGTH] += 1
-
-    def read(self, found: list[Element], read_one: Callable[[Element], None]) -> None:
-        """Add the links of all elements in order: by the C if available, others by `read_one`."""
-        if native is None:
-            for element in found:
-                read_one(element)
-            return
-        places = _ANY_ORIGIN, self._origin, self._directory
-        bounds = self._max_url_length, self._schemes, _REMEMBERED_LENGTH
-        taken = native.anchors(found, read_one, self._targets, self._links, _remembered, Link, places, *bounds)
-        self.hrefs += taken  # `read_one` has counted as well meanwhile
-
-    def all(self) -> list[Link]:
-        return list(self._links.values())
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    def _resolved(self, target: str) -> Url | None:
-        if self._query_charset is not None and "?" in target and not target.isascii():
-            target = charset.with_encoded_query(target, self._query_charset)
-        if len(target) > _REMEMBERED_LENGTH or len(self._directory) > _REMEMBERED_LENGTH:
-            return _parsed(target, self._base, self._max_url_length, self._schemes)
-        if target.startswith(("http://", "https://")):
-            return _remembered(target, _ANY_ORIGIN, self._max_url_length, self._schemes)
-        if target.startswith("/"):
-            return _remembered(target, self._origin, self._max_url_length, self._schemes)
-        if target[:1] in _NEEDS_THE_WHOLE_BASE or ":" in target:  # `http:` alone is the page itself
-            return _parsed(target, self._base, self._max_url_length, self._schemes)
-        return _remembered(target, self._directory, self._max_url_length, self._schemes)
-
-
-def _parsed(target: str, base: str, max_url_length: int, schemes: Schemes) -> Url | None:
-    try:
-        return parse(target, base, max_length=max_url_length, schemes=schemes)
-    except InvalidUrl:
-        return None
-
-
-def absolute_url(href: str, max_length: int, schemes: Schemes = WEB) -> Url | None:
-    """The URL of an absolute `href`; None if it is relative or of none of `schemes`."""
-    if not href.startswith(BEGINNINGS[schemes]):
-        return None
-    if len(href) <= _REMEMBERED_LENGTH:
-        return _remembered(href, _ANY_ORIGIN, max_length, schemes)
-    return _parsed(href, _ANY_ORIGIN, max_length, schemes)
-
-
-_ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
-
-# A site's pages share most of their links, and what a link resolves to depends on the base's directory alone, so one
-# parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 16 MB at most.
-_REMEMBERED_LENGTH = 250
-# Nothing, a query, and what the parser first has to strip.
-_NEEDS_THE_WHOLE_BASE = frozenset(["", "?", *map(chr, range(0x21))])
-
-
-@lru_cache(maxsize=1 << 14)
-def _remembered(target: str, directory: str, max_url_length: int, schemes: Schemes) -> Url | None:
-    return _parsed(target, directory + "/", max_url_length, schemes)
-
-
 def read_page(
     url: str,
     body: bytes,
@@ -199,8 +93,9 @@ def read_page(
     found = markup.found
     facts = [element for element in found if element[0] != "a"]  # nearly all are, and by number it takes a third
     page.base = _base(facts, document)
+    kept = options.max_url_length, CRAWLED if options.ftp else WEB
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
-    links = _Links(document, query_charset, options, met)
+    links = LinkSet(document, query_charset, *kept, met)
     _read_headers(headers, page, links)
 
     def read_one(element: Element) -> None:
@@ -220,7 +115,7 @@ def read_page(
     page.language = declared_language(facts, _values(headers, b"content-language"))
     page.links, page.hrefs = links.all(), links.hrefs
     if options.max_requisites:
-        made_of = _Links(document, query_charset, options, met)
+        made_of = LinkSet(document, query_charset, *kept, met)
         page.requisites = _requisites(page, headers, markup.parts, made_of, options.max_requisites)
     return page
 
@@ -305,7 +200,7 @@ def _base(found: Iterable[Element], document: str) -> str:
     return document
 
 
-def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links: _Links) -> None:
+def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links: LinkSet) -> None:
     """Read headers. Their links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
     for value in _values(headers, b"refresh"):
         if target := refresh_target(value):
@@ -320,7 +215,7 @@ def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links:
                 page.canonical = page.canonical or url
 
 
-def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], links: _Links, most: int) -> list[Link]:
+def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], links: LinkSet, most: int) -> list[Link]:
     """Requisites of the page or style sheet, at most `most`, those with requisites of their own first."""
     for value in _values(headers, b"link"):
         for target, parameters in header_links(value):
@@ -357,7 +252,7 @@ def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool
     return next((relation for relation in _PAGE_RELATIONS if relation in tokens), None), nofollow
 
 
-def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
+def _read_meta(element: Element, links: LinkSet, agent: str) -> Robots:
     """Add a refresh's link; return robots directives for us, if any."""
     content = element.attributes.get("content") or ""
     if (element.attributes.get("http-equiv") or "").lower() == "refresh" and (target := refresh_target(content)):
@@ -367,7 +262,7 @@ def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
     return Robots()
 
 
-def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
+def _read_anchor(element: Element, page: PageItem, links: LinkSet) -> None:
     href = element.attributes.get("href")
     if href is not None:
         rel = element.attributes.get("rel")
@@ -376,12 +271,12 @@ def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
         links.add(href, element.tag, text=text, nofollow=nofollow)
 
 
-def _read_frame(element: Element, page: PageItem, links: _Links) -> None:
+def _read_frame(element: Element, page: PageItem, links: LinkSet) -> None:
     if source := element.attributes.get("src"):
         links.add(source, element.tag, text=collapsed(element.attributes.get("title") or ""))
 
 
-def _read_object(element: Element, page: PageItem, links: _Links) -> None:
+def _read_object(element: Element, page: PageItem, links: LinkSet) -> None:
     """Add an embedded page; media are parts of the page itself."""
     kind = (element.attributes.get("type") or "").strip().lower()
     source = element.attributes.get("data" if element.tag == "object" else "src")
@@ -392,7 +287,7 @@ def _read_object(element: Element, page: PageItem, links: _Links) -> None:
 _MEDIA: Final = ("audio/", "font/", "image/", "video/", "application/x-")
 
 
-def _read_link(element: Element, page: PageItem, links: _Links) -> None:
+def _read_link(element: Element, page: PageItem, links: LinkSet) -> None:
     attributes = element.attributes
     relation, nofollow = _relation(attributes.get("rel"), attributes.get("type"))
     if relation is None or not (href := attributes.get("href")):
@@ -402,12 +297,12 @@ def _read_link(element: Element, page: PageItem, links: _Links) -> None:
         page.canonical = page.canonical or url
 
 
-def _read_title(element: Element, page: PageItem, links: _Links) -> None:
+def _read_title(element: Element, page: PageItem, links: LinkSet) -> None:
     if page.title is None:
         page.title = element.text
 
 
-_READERS: dict[str, Callable[[Element, PageItem, _Links], None]] = {
+_READERS: dict[str, Callable[[Element, PageItem, LinkSet], None]] = {
     "a": _read_anchor,
     "area": _read_anchor,
     "frame": _read_frame,

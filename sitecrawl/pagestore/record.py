@@ -13,10 +13,8 @@ A record is
     block              (Content-Length bytes)
     CRLF CRLF
 
-and each is a gzip member of its own, so that a reader can begin at any record's offset (Annex D). The block
-of a request or response is an HTTP message. Readers take its Content-Length and Transfer-Encoding at their
-word, and the body stored is de-chunked: so where one of the two does not describe the body as stored, its
-line is kept under the name `X-Crawler-...`, as Common Crawl does, and a Content-Length that does is added.
+and each is a gzip member of its own, so that a reader can begin at any record's offset (Annex D). The block of a
+request or response is an HTTP message (`http_head`).
 
 What came over FTP has no message around it: a file is the block itself, of a `resource` record, without a request.
 So is what a browser made of a page: its DOM, `urn:rendered:URL`, and a picture of it, `urn:view:URL`, by which name
@@ -37,24 +35,18 @@ from typing import Final, Literal, NamedTuple, get_args
 from sitecrawl.base.expressions import expression
 from sitecrawl.compiled import native
 from sitecrawl.page.items import Exchange, Headers, sha1
+from sitecrawl.pagestore.http_head import http_head
 from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 NOT_MODIFIED = 304
 
-MAX_HEAD = 30_000
-"""Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
-where a header is longer than 32 KB."""
-
 _KIND = "X-Crawler-Kind"
 _DEPTH = "X-Crawler-Depth"
 _STATUS = "X-Crawler-Status"
 """Header with the status of an answer without a status line."""
 _HTTP = "application/http"
-_LINE_BREAKS = expression(rb"[\r\n\x00]+")
-_HEADER_NAME = expression(rb"[!-9;-~]+")
-"""Valid header names, which need no change."""
 _NOT_IN_URI = expression(rb"[\x00-\x20\x7f]")
 _PATH_START = expression("[/?]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
@@ -62,7 +54,6 @@ _OF_REVISIT = (
     "warc-type:", "warc-profile:", "warc-refers-to", "warc-block-digest:", "content-length:", "x-crawler-seal:"
 )  # fmt: skip
 """Header fields of a revisit record that differ in, or are missing from, the record with the body."""
-_FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
 """Request headers for our proxy alone, which are no part of the exchange with the server."""
 MASK = b"(masked)"
@@ -201,7 +192,7 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=request\r\n"
     )
     start_line = f"{exchange.method} {warc_uri(target)} HTTP/1.1"
-    return _record(fields, _http_head(start_line, headers, exchange.request_body), exchange.request_body)
+    return _record(fields, http_head(start_line, headers, exchange.request_body), exchange.request_body)
 
 
 def response(exchange: Exchange, response_id: str, payload_digest: str, *, reading: Reading | None = None) -> bytes:
@@ -210,7 +201,7 @@ def response(exchange: Exchange, response_id: str, payload_digest: str, *, readi
         f"{_exchange_fields('response', response_id, exchange)}{_reading_fields(reading)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    return _record(fields, _http_head(_status_line(exchange), exchange.headers, exchange.body), exchange.body)
+    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), exchange.body)
 
 
 def revisit(
@@ -230,7 +221,7 @@ def revisit(
         f"{_reference(profile, original)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    return _record(fields, _http_head(_status_line(exchange), exchange.headers, exchange.body), b"")
+    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), b"")
 
 
 def resource(
@@ -342,48 +333,6 @@ def _status_line(exchange: Exchange) -> str:
     # HTTP/2 has no status line; readers parse that of HTTP/1.1, and WARC-Protocol keeps the truth.
     protocol = exchange.protocol if exchange.protocol in _WRITTEN_PROTOCOLS else "HTTP/1.1"
     return f"{protocol} {exchange.status} {responses.get(exchange.status, '')}"
-
-
-def _http_head(start_line: str, headers: Headers, body: bytes) -> bytes:
-    """The HTTP message with this body, up to the body."""
-    start = start_line.encode("ascii", "replace")
-    head = native.http_head(start, headers, len(body), MAX_HEAD) if native is not None else None
-    return head if head is not None else http_head_in_python(start, headers, len(body), MAX_HEAD)
-
-
-def http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:
-    """Start line and headers of an HTTP message, with the blank line, at most `room` bytes (line breaks not
-    counted). Headers added here are not counted.
-    """
-    lines = [start_line]
-    room -= len(start_line)
-    framed, dropped = True, 0
-    for name, value in headers:
-        line = _header_line(name, value)
-        if name.lower() in _FRAMING and not _describes(name, value, body_size):
-            line = b"X-Crawler-" + line
-            framed = False
-        if len(line) > room:
-            dropped += 1
-            continue
-        room -= len(line) + 2
-        lines.append(line)
-    if not framed:
-        lines.append(b"Content-Length: %d" % body_size)
-    if dropped:
-        lines.append(b"X-Crawler-Dropped-Headers: %d" % dropped)
-    return b"\r\n".join((*lines, b"", b""))
-
-
-def _header_line(name: bytes, value: bytes) -> bytes:
-    if _HEADER_NAME.fullmatch(name) and not _LINE_BREAKS.search(value):
-        return name + b": " + value
-    # A line that began with a space would continue the one before (RFC 9112, section 5.2).
-    return _LINE_BREAKS.sub(b" ", name).strip().replace(b":", b"_") + b": " + _LINE_BREAKS.sub(b" ", value)
-
-
-def _describes(name: bytes, value: bytes, body_size: int) -> bool:
-    return name.lower() == b"content-length" and value.strip() == b"%d" % body_size
 
 
 def _one_line(text: str) -> str:

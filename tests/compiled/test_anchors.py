@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.compiled import Native
-from sitecrawl.page import links as module
+from sitecrawl.page import link_set as module
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.urls.url import WEB, Url

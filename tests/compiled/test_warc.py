@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.compiled import Native
-from sitecrawl.pagestore.record import base32_in_python, http_head_in_python
+from sitecrawl.pagestore.http_head import http_head_in_python
+from sitecrawl.pagestore.record import base32_in_python
 
 FRAMING = [b"Content-Length", b"content-LENGTH", b"Transfer-Encoding", b"TRANSFER-ENCODING", b"Content-Lengthy"]
 NAMES = st.sampled_from([*FRAMING, b"A", b"~!", b"Content-Type"])

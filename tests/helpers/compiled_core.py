@@ -19,13 +19,14 @@ def in_c() -> Native:
     return native
 
 
-def both_ways(name: str) -> Any:
-    """A fixture that has all tests of a module run twice: with `name`, a module's `native`, as None, and as the C."""
+def both_ways(*names: str) -> Any:
+    """A fixture that has all tests of a module run twice: with `names`, modules' `native`, as None and as the C."""
 
     @pytest.fixture(scope="module", autouse=True, params=["python", "c"])
     def way(request: pytest.FixtureRequest) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(name, None if request.param == "python" else in_c())
+            for name in names:
+                patch.setattr(name, None if request.param == "python" else in_c())
             yield
 
     return way

@@ -25,7 +25,7 @@ from sitecrawl.urls.url import parse
 URL = "http://a.b/dir/page?q"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
 
-both = both_ways("sitecrawl.page.links.native")
+both = both_ways("sitecrawl.page.link_set.native")
 
 
 def read(body: bytes | str, *headers: tuple[bytes, bytes], url: str = URL) -> PageItem:

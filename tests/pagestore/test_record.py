@@ -13,7 +13,7 @@ from pagestore_helpers import exchange
 from sitecrawl.page.items import Exchange
 from sitecrawl.pagestore import WarcOptions, record
 
-way = both_ways("sitecrawl.pagestore.record.native")
+way = both_ways("sitecrawl.pagestore.record.native", "sitecrawl.pagestore.http_head.native")
 DIGEST = "A" * 32
 TOKEN = st.from_regex(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}", fullmatch=True)
 VALUE = st.binary(max_size=40).map(lambda raw: raw.translate(None, b"\r\n\0"))

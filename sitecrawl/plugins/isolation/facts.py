@@ -24,7 +24,8 @@ from sitecrawl.base.limits import (
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem, Reading
 from sitecrawl.page.language import is_language
-from sitecrawl.page.links import KINDS, PageOptions, absolute_url
+from sitecrawl.page.link_set import absolute_url
+from sitecrawl.page.links import KINDS, PageOptions
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
 from sitecrawl.page.processes.framing import BadAnswer
