@@ -82,11 +82,18 @@ class Scheduler(BaseScheduler):
         own = own_class(crawler.settings)
         return cls(crawler, Crawl.of(crawler), build_from_crawler(own, crawler) if own is not None else None)
 
+    def _retry_given_up(self) -> None:
+        """Ask hosts again that never answered."""
+        ours = self._crawl.ours
+        if not ours.is_replaced and (urls := ours.local.by_hand.retry_given_up()):
+            logger.info("%d URLs of hosts that never answered are tried again", urls)
+            self._stats.inc_value("frontier/retried_given_up", urls)
+
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         logger.info("Compiled core: %s", compiled.IN_USE)
         if self._crawl.directory.resumed:
-            self._crawl.wishes.retry_given_up()
+            self._retry_given_up()
             logger.info("Resuming %s: %d URLs wait", self._crawl.directory.path, self._frontier.figures.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._crawl.database))

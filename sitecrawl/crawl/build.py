@@ -36,7 +36,6 @@ from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.seeding import Seeding
 from sitecrawl.crawl.told import Told
-from sitecrawl.crawl.wishes import Wishes
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
@@ -104,7 +103,6 @@ class Crawl:
     refusals: Refusals
     pause: Pause
     checkpoints: Checkpoints
-    wishes: Wishes
     told: Told | None
     """Arguments and settings of the run; None without our scheduler."""
 
@@ -182,12 +180,11 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         peers=peers,
         news=news,
     )
-    wishes = Wishes(path, crawler, ours)
     told = _told(crawler, directory, database, access, scope) if has_our_scheduler(settings) else None
     checkpoints = Checkpoints(
         crawler, database, frontier, peers, fetches, ours=ours, files=(reading, pages, database), news=news
     )
-    for part in (seed_hosts, refusals, outcomes, access, wishes, store, told):
+    for part in (seed_hosts, refusals, outcomes, access, store, told):
         if part is not None:
             checkpoints.add(part)
     return Crawl(
@@ -220,7 +217,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         refusals=refusals,
         pause=pause,
         checkpoints=checkpoints,
-        wishes=wishes,
         told=told,
     )
 

@@ -22,8 +22,6 @@ BLOCK: Final = "block"
 """Fetch nothing more of a host, or of one of its sections."""
 RELEASE: Final = "release"
 """Hold it back no more."""
-RETRY: Final = "retry"
-"""Ask the hosts again that were given up."""
 
 
 class ByHand:
@@ -104,16 +102,12 @@ class Act(NamedTuple):
     """One of these, on the host of that name, or on the section of that shape."""
 
     name: str
-    host: str = ""
-    """Empty where it is for all hosts."""
+    host: str
     shape: str = ""
     """Empty where it is for the whole host."""
 
     def do(self, hand: ByHand) -> str:
-        """Returns what was done, in words; empty if that is nothing. Raises `OptionError` for what cannot be."""
-        if self.name == RETRY:
-            urls = hand.retry_given_up()
-            return f"{urls:,} URLs of hosts that never answered are tried again" if urls else ""
+        """Returns what was done, in words. Raises `OptionError` for what cannot be."""
         if self.name == BLOCK:
             hand.block(*hand.unit(self.host, self.shape))
             return f"Blocked: {self.unit}"
@@ -125,8 +119,7 @@ class Act(NamedTuple):
     def carry_out(self, hand: ByHand) -> None:
         """As `do`, where nobody waits for an answer: it is logged."""
         try:
-            if done := self.do(hand):
-                logger.info("By hand: %s", done)
+            logger.info("By hand: %s", self.do(hand))
         except OptionError as error:
             logger.warning("%s cannot be done, as was wanted by hand: %s", self.name.capitalize(), error)
 

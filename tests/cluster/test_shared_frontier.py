@@ -25,7 +25,7 @@ from worker_frontiers import CrawlOf
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster import compaction, shared_frontier
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
+from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.urls.record import UrlState
@@ -412,24 +412,6 @@ def test_an_act_that_cannot_be_done(tmp_path: Path, redis: Server, caplog: pytes
             one.frontier.act(Act(BLOCK, host_of(two), "/none"))
             await crowd.until(lambda: "has no section '/none'" in caplog.text)
             assert await crowd.run(Random(1)) == all_pages()
-
-    asyncio.run(story())
-
-
-def test_what_was_given_up_is_tried_again_by_all(tmp_path: Path, redis: Server) -> None:
-    """Whichever worker is told."""
-
-    async def story() -> None:
-        async with crowd_of(2, tmp_path, redis) as crowd:
-            one, _ = await crowd.share()
-            for worker in crowd.workers:
-                while (visit := worker.frontier.next()) is not None:
-                    worker.frontier.downloaded(visit, 0.0, failed=True)
-                    worker.frontier.done(visit, UrlState.FAILED)
-            await crowd.until(lambda: one.frontier.figures.failed == HOSTS)
-            one.frontier.act(Act(RETRY))
-            await crowd.until(lambda: one.frontier.figures.failed == 0)
-            assert one.frontier.figures.waiting == HOSTS
 
     asyncio.run(story())
 

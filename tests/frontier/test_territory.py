@@ -18,7 +18,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.by_hand import BLOCK, RETRY, Act
+from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.counts import PartCounts
@@ -164,7 +164,7 @@ def test_every_key_has_one_partition(partitions: int, region: bytes) -> None:
 def test_a_message_is_what_it_was() -> None:
     link = Link("http://a.example/b", "a.example", nofollow=True, priority=3, score=0.5, key=bytes(16))
     messages = [Message(link, 2, b"r" * 16, 7), Message(link, 0, credit=5, flags=1, request=b"post")]
-    acts = [Act(BLOCK, "a.example", "/b/*"), Act(RETRY)]
+    acts = [Act(BLOCK, "a.example", "/b/*"), Act(RELEASE, "b.example")]
     assert Bundle.unpack(Bundle(messages, 1, 2, acts).pack()) == (messages, 1, 2, acts)
     assert [message.amount for message in messages] == [7, 0]
 

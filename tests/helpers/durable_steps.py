@@ -36,7 +36,6 @@ WORK = (
     "http.cookies.CookieStore.write: replace",
     "http.cookies.CookieStore.write: directory",
     "crawl.checkpoints.Checkpoints.write: batch",
-    "crawl.wishes.Wishes.committed: unlink",
     "crawl.sitemaps.added.Added.committed: unlink",
     "plugins.remote.store.Remote.send: put",
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from crawling import at_work, crawl, scrapy, states_of, stats_of
+from crawling import crawl, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
-from waiting import PATIENCE, until
 
 from sitecrawl.frontier.urls.record import UrlState
 
@@ -107,29 +104,3 @@ def test_a_host_that_never_answered_is_asked_by_every_resume(port: int, tmp_path
         assert sorted(web.paths()) == [f"/{number}" for number in range(5)]
     assert states_of(job) == dict.fromkeys(seeds, UrlState.FETCHED)
     assert "nothing is left to fetch." in done.stderr
-
-
-@pytest.mark.deep
-def test_hosts_that_were_given_up_are_asked_at_once(port: int, tmp_path: Path) -> None:
-    """A crawl that runs does so when it is told to."""
-    job, is_over = tmp_path / "job", threading.Event()
-
-    def slow(path: str, host: str) -> str | None:
-        return "slow" if path == "/" and is_over.wait(PATIENCE) else None
-
-    def told() -> str:
-        return scrapy("frontier", "-d", str(job), "--retry-given-up").stdout
-
-    with LocalWeb(slow, address="127.0.0.2") as other:
-        seeds = f"seeds=http://127.0.0.1:{port}/,{other.root}/"
-        settings = {**QUICK, "JOBDIR": job, "SITECRAWL_DASHBOARD": False, "SITECRAWL_MAX_IDLE_TIME": 0}
-        with ExitStack() as stack:
-            process = stack.enter_context(at_work("crawl", "generic", "-a", seeds, settings=settings))
-            stack.callback(is_over.set)
-            until(lambda: "for 1 URLs" in told(), "the host is given up")
-            until(lambda: not (job / "retry-given-up").exists(), "the crawl has heard it")
-            with LocalWeb({"/": "here"}, port=port) as web:
-                until(lambda: told() and "/" in web.paths(), "the host is asked again")
-                is_over.set()
-                assert process.wait(PATIENCE) == 0
-    assert set(states_of(job).values()) == {UrlState.FETCHED}

@@ -14,11 +14,9 @@ from sitecrawl.console.frontier_rows import HELD, RULES, UNITS, URLS
 from sitecrawl.console.listing import Layout, write
 from sitecrawl.console.nothing import Counted
 from sitecrawl.crawl import sharing
-from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.forms.rule_orders import order_rule
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.frontier.urls import given_up
 
 _ORDERS: Final = {
     State.ORDERED: ("--trust-rule", "declare a rule right, without tests"),
@@ -46,9 +44,6 @@ class Command(ListingCommand):
             "--urls", action="store_true", help="list the waiting URLs, one a line; can serve as seeds"
         )
         parser.add_argument(
-            "--retry-given-up", action="store_true", help="make the crawl ask hosts again that were given up"
-        )
-        parser.add_argument(
             "--rules", action="store_true", help="list what was learnt about URLs: which parts do not matter"
         )
         for state, (option, meaning) in _ORDERS.items():
@@ -60,9 +55,6 @@ class Command(ListingCommand):
             self._refuse_redis("What is said of a rule by hand")
             for name, state in orders:
                 print(order_rule(self.directory(opts), name, state))
-            return
-        if opts.retry_given_up:
-            self._retry_given_up(opts)
             return
         with self.crawl(opts) as directory, FrontierReader(directory) as reader:
             nothing = "nothing is held back" if opts.demoted else "nothing waits"
@@ -89,12 +81,3 @@ class Command(ListingCommand):
         assert self.settings is not None
         if sharing.redis_of(self.settings) is not None:
             raise OptionError(f"{option} is for the crawl of one process: on a cluster nobody hears of it")
-
-    def _retry_given_up(self, opts: argparse.Namespace) -> None:
-        directory = self.directory(opts)
-        urls = given_up.count(directory)
-        wish(directory)
-        print(
-            f"Hosts that were given up are asked again, for {urls:,} URLs of those that never answered as well: "
-            "within seconds if the crawl runs, and else when it is resumed. A worker tells all others"
-        )

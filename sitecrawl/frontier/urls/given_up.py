@@ -7,25 +7,13 @@ every resume puts them back. A host that has answered by then is no such host an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.hosts.host import KEY_BYTES
 
 FAMILY: Final = "given_up"
-
-
-def count(directory: Path) -> int:
-    """How many URLs the crawl in `directory` has given up so, or the worker: a pass over them.
-
-    Raises `StorageError`.
-    """
-    manifest_of(directory)
-    with database_to_read(directory) as database:
-        return sum(1 for _ in database.scan(FAMILY))
 
 
 class GivenUp:

@@ -55,9 +55,7 @@ def _fetched(case: Case, record: UrlRecord) -> Verdict:
 def _failed(case: Case, record: UrlRecord) -> Verdict:
     why = words_of(record.cause) or "nothing came"
     given_up = case.host is not None and case.source.is_given_up(case.host, case.key)
-    advice = (
-        "a crawl that is resumed asks again, and so does `scrapy frontier --retry-given-up`" if given_up else _AGAIN
-    )
+    advice = "a crawl that is resumed asks again" if given_up else _AGAIN
     if record.cause in _SAME_AGAIN:
         limit = _SAME_AGAIN[Cause(record.cause)]
         advice = f"{limit}: then {advice}" if limit else ""

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
@@ -16,12 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import chromium
-from crawling import scrapy
 from fleet import Worker, fleet, web_of
 from localweb import LocalWeb
 from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
-from ports import held_port
 from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server, server
 from syntheticweb import Web
@@ -203,23 +201,6 @@ def test_last_fetches(redis: Server, tmp_path: Path) -> None:
             until(lambda page=page: "fetching 1 set" in page.workers()[0]["last"], "it says what is fetched")  # type: ignore[misc]
         goes_on.set()
         assert [worker.wait() for worker in workers] == [5, 5], "both leave the maze"
-
-
-@pytest.mark.deep
-def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:
-    """All workers ask theirs again when it is said in the directory of one."""
-    settings = {"SITECRAWL_CLUSTER_CRAWL": "dead", "SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_FAILURE_DELAY": 0.05}
-    with ExitStack() as stack:
-        ports = [stack.enter_context(held_port()) for _ in range(4)]
-        seeds = ",".join(f"http://127.0.0.1:{port}/" for port in ports)
-        workers = stack.enter_context(fleet(tmp_path, 2, seeds, redis.url, **settings))
-        page = Page(workers[0])
-        until(lambda: page.crawl()["failed"] == len(ports), "all are given up")
-        for port in ports:
-            stack.enter_context(LocalWeb({"/": "here"}, port=port))
-        said = scrapy("frontier", "-d", str(workers[1].folder / "job"), "--retry-given-up")
-        assert "are asked again" in said.stdout, said.stderr
-        until(lambda: page.crawl()["fetched"] == len(ports), "all have been asked again")
 
 
 class TestWatched:

@@ -139,7 +139,7 @@ class TestEnded:
         assert said.keys() == {"failed", "given up"}
         assert said["failed"]["answer"].endswith("in vain: connection refused")
         assert said["given up"]["answer"] == "Not asked for: its host never answered, and it was given up"
-        assert "--retry-given-up" in said["given up"]["advice"]
+        assert "resumed asks again" in said["given up"]["advice"]
 
     def test_for_people(self, ended: Path, web: LocalWeb) -> None:
         """The answer is the first line, and the evidence stands below it."""
