@@ -17,7 +17,7 @@ from sitecrawl.base.plugins import found
 from sitecrawl.console import named
 from sitecrawl.console.entry_points import Later, commands_are_here
 
-SCRAPYS = {"crawl", "settings", "genspider", "version"}
+SCRAPYS = {"crawl", "settings", "genspider"}
 """Scrapy's own commands with more."""
 
 

@@ -13,7 +13,7 @@ import scrapy
 from console import command
 from crawling import PROJECT, environment
 
-from sitecrawl import __version__, compiled
+from sitecrawl import __version__
 from sitecrawl.plugins.keyword import keywordhunter
 
 LINE = re.compile(
@@ -54,18 +54,3 @@ def test_the_package(tmp_path: Path) -> None:
 
     assert LINE.fullmatch(run("--version").stdout)
     assert "scrapy crawl" in run().stdout
-
-
-def test_scrapy_version() -> None:
-    """Scrapy's line as it is, and ours after it."""
-    assert command("version").stdout == f"Scrapy {scrapy.__version__}\nsitecrawl {__version__}\n"
-
-
-def test_scrapy_version_in_full() -> None:
-    """What each stands on, for a report of a bug."""
-    lines = command("version", "-v").stdout.splitlines()
-    numbers = dict(re.split(r"\s+: ", line, maxsplit=1) for line in lines)
-    assert numbers["sitecrawl"] == __version__
-    assert {"rocksdict", "scrapy-redis", "Twisted", "Python"} <= numbers.keys()
-    assert "pytest" not in numbers
-    assert numbers["compiled core"] == compiled.IN_USE

@@ -17,7 +17,6 @@ from scrapy.commands import ScrapyCommand
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.commands.settings import Command as ScrapySettings
-from scrapy.commands.version import Command as ScrapyVersion
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl import compiled
@@ -143,7 +142,6 @@ BASES: dict[str, type[ScrapyCommand]] = {
     "crawl": ScrapyCrawl,
     "genspider": ScrapyGenspider,
     "settings": ScrapySettings,
-    "version": ScrapyVersion,
     "update": ScrapyCrawl,
 }
 """Commands of Scrapy that ours extend."""

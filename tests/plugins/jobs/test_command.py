@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from crawling import scrapy
 
-from sitecrawl.http.sheets.written_sheets import sheet_schema
-from sitecrawl.plugins.jobs.commented import commented
-from sitecrawl.plugins.jobs.job import job_schema, read_job
+from sitecrawl.plugins.jobs.job import job_schema
 
 JOB = """
 [crawl]
@@ -41,40 +35,6 @@ def job(tmp_path: Path) -> Path:
     path = tmp_path / "site.toml"
     path.write_text(JOB)
     return path
-
-
-def uncommented(text: str) -> str:
-    return re.sub(r"^( *)#(?! )", r"\1", text, flags=re.MULTILINE)
-
-
-def keys(values: Mapping[str, Any]) -> dict[str, set[str]]:
-    return {name: set((value[0] if isinstance(value, list) else value) or ()) for name, value in values.items()}
-
-
-class TestInit:
-    def test_every_key_is_there(self, tmp_path: Path) -> None:
-        """Uncommented, the file is a sound job with all that the schema knows; as it is, one with seeds alone."""
-        text = commented()
-        path = tmp_path / "site.toml"
-        path.write_text(uncommented(text))
-        read_job(path)
-        tables = job_schema()["properties"]
-        expected = {table: set(schema.get("properties", {})) for table, schema in tables.items()}
-        expected["sheets"] = set(sheet_schema()["properties"])
-        found = keys(tomllib.loads(uncommented(text)))
-        assert {**found, "spider": set(), "settings": set()} == expected
-        assert tomllib.loads(text) == {"crawl": {"seeds": ["https://example.com/"]}}
-
-    def test_it_overwrites_nothing(self, tmp_path: Path) -> None:
-        """A file is written once; another name than that of a job file is refused."""
-        path = tmp_path / "site.toml"
-        assert scrapy("job", "init", str(path)).returncode == 0
-        written = path.read_text()
-        assert written == commented() == scrapy("job", "init").stdout
-        again = scrapy("job", "init", str(path))
-        assert (again.returncode, path.read_text()) == (1, written)
-        assert "File exists" in again.stderr
-        assert "is no name of a job file" in scrapy("job", "init", str(tmp_path / "site.txt")).stderr
 
 
 class TestCheck:
@@ -140,4 +100,4 @@ def test_a_wrong_call(words: list[str]) -> None:
     """Whoever asks for something else is told what there is."""
     done = scrapy("job", *words)
     assert done.returncode == 2
-    assert "job init [FILE], job check FILE [URL ...], job schema" in done.stderr
+    assert "job check FILE [URL ...], job schema" in done.stderr

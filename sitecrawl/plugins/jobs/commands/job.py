@@ -1,4 +1,4 @@
-"""`scrapy job`: a crawl's one file, to begin with, explained, and by its schema."""
+"""`scrapy job`: a crawl's one file, checked, and its schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from sitecrawl.frontier.scope import Scope
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.plugins.jobs.commented import commented
 from sitecrawl.plugins.jobs.job import Job, job_schema, read_job
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.generic import GenericSpider
@@ -34,18 +33,15 @@ from sitecrawl.urls.url import CRAWLED, guess_url
 
 
 class Command(DescribedCommand):
-    """init: write a job file with every key and comments. check: say whether a job has mistakes, and which URLs it
-    would follow; nothing is fetched. schema: print the JSON Schema of job files.
+    """check: say whether a job file has mistakes, and which URLs it would follow; nothing is fetched. schema: print
+    the JSON Schema of job files.
     """
 
-    usage = "init [<file>] | check <file> [<url> ...] | schema"
-    summary = "Write and check job files"
+    usage = "check <file> [<url> ...] | schema"
+    summary = "Check job files"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         match args:
-            case ["init", *rest] if len(rest) < 2:
-                with exit_code_on_error(self):
-                    _init(rest)
             case ["check", file, *urls]:
                 with exit_code_on_error(self):
                     self._check(Path(file), urls)
@@ -53,9 +49,7 @@ class Command(DescribedCommand):
                 with exit_code_on_error(self):
                     print(json.dumps(job_schema(), indent=2))
             case _:
-                raise UsageError(
-                    "say one of: job init [FILE], job check FILE [URL ...], job schema", print_help=False
-                )
+                raise UsageError("say one of: job check FILE [URL ...], job schema", print_help=False)
 
     def _check(self, file: Path, urls: list[str]) -> None:
         """Raises `OptionError`."""
@@ -118,19 +112,3 @@ def _fate(text: str, arguments: SiteArguments, sheets: Sheets) -> str:
         return f"not followed: {why}"
     why = Scope("any", allow=sheet.allow, deny=sheet.deny).why_not(link)
     return f"not followed: its sheet: {why}" if why else "it is in scope"
-
-
-def _init(rest: list[str]) -> None:
-    """Raises `OptionError`."""
-    if not rest:
-        print(commented(), end="")
-        return
-    path = Path(rest[0])
-    if path.suffix.lower() != ".toml":
-        raise OptionError(f"{path} is no name of a job file: end it with .toml")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(commented())
-    except OSError as error:
-        raise OptionError(f"{path} cannot be written: {error.strerror}") from error
-    print(f"{path} is written: name your seeds in it, then scrapy crawl generic -a job={path}", file=sys.stderr)
