@@ -9,6 +9,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.fetches import Fetches
+from sitecrawl.crawl.last_failures import LastFailures
 
 
 class HostGivenUp(IgnoreRequest):
@@ -35,20 +37,22 @@ def _made(kind: type[Exception]) -> type[HostGivenUp]:
 class GivenUpMiddleware:
     """Downloader middleware, before all others: sends a request to a dead host to its errback."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def __init__(self, fetches: Fetches, last_failures: LastFailures) -> None:
+        self._fetches = fetches
+        self._last_failures = last_failures
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> GivenUpMiddleware:
-        return cls(Crawl.of(crawler))
+        crawl = Crawl.of(crawler)
+        return cls(crawl.fetches, crawl.last_failures)
 
     def process_request(self, request: Request) -> None:
-        fetch = self._crawl.fetches.of(request)
+        fetch = self._fetches.of(request)
         if fetch is not None and fetch.visit.dead:
             fetch.failed(HostGivenUp.__name__)
             request.meta["dont_retry"] = True
             said = f"{request.url} was not asked for: its host has failed too often"
-            known = self._crawl.last_failures.of(request.url)
+            known = self._last_failures.of(request.url)
             if known is None:
                 raise HostGivenUp(said)
             kind, why = known

@@ -28,6 +28,7 @@ from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
+from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.extensions.download_errors import Interrupted
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 
@@ -44,8 +45,9 @@ with a delay of an hour would wait before its first request."""
 class Downloader(ScrapyDownloader):
     """`DOWNLOADER`. CONCURRENT_REQUESTS is limited by the connections this process may have."""
 
-    _crawl: Crawl | None = None
-    """None without our frontier."""
+    _robots: RobotsRequests | None = None
+    """As `_terms`, None without our frontier."""
+    _terms: LiveTerms | None = None
 
     def __init__(self, crawler: Crawler) -> None:
         log_as_wanted(crawler.settings)
@@ -60,14 +62,15 @@ class Downloader(ScrapyDownloader):
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
         """Timer that runs while a request waits in a slot."""
         if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
-            self._crawl = Crawl.of(crawler)
+            crawl = Crawl.of(crawler)
+            self._robots, self._terms = crawl.robots, crawl.terms
             self._said = configuration.politeness(crawler.settings)
 
     def needs_backout(self) -> bool:
         """Whether no request may begin. A robots.txt uses the seat of the page that waits for it; else hosts
         that hang would take seats that the frontier keeps for others.
         """
-        robots = self._crawl.robots.under_way if self._crawl is not None else 0
+        robots = self._robots.under_way if self._robots is not None else 0
         if not robots or not has(Use.UNDER_WAY):
             return super().needs_backout()
         return 0 < self.total_concurrency <= len(self.active) - robots
@@ -110,13 +113,13 @@ class Downloader(ScrapyDownloader):
         if slot is None:
             slot = super()._get_slot(request)[1]
             slot.lastseen = _NEVER
-        if self._crawl is not None and key not in self.per_slot_settings:
-            self._adjust(key, slot, self._host_of(request.url), self._crawl.terms)
+        if self._terms is not None and key not in self.per_slot_settings:
+            self._adjust(key, slot, self._host_of(request.url), self._terms)
         return key, slot
 
     def _host_of(self, url: str) -> str:
         """Host of `url`; none if all hosts have the same terms."""
-        return host_of(url) if self._crawl is not None and self._crawl.terms.sheets else ""
+        return host_of(url) if self._terms is not None and self._terms.sheets else ""
 
     def _adjust(self, key: str, slot: Slot, host: str, terms: LiveTerms) -> None:
         """Set a slot's values by its host's terms. Other slots may have delays of Scrapy's AutoThrottle."""

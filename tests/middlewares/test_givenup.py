@@ -19,10 +19,10 @@ URL = "http://a.example/x"
 def told(failures: LastFailures) -> HostGivenUp:
     """What the errback gets of a request to a dead host."""
     fetch = SimpleNamespace(visit=SimpleNamespace(dead=True), failed=lambda _error: None)
-    crawl: Any = SimpleNamespace(fetches=SimpleNamespace(of=lambda _request: fetch), last_failures=failures)
+    fetches: Any = SimpleNamespace(of=lambda _request: fetch)
     request = Request(URL)
     with pytest.raises(HostGivenUp) as caught:
-        GivenUpMiddleware(crawl).process_request(request)
+        GivenUpMiddleware(fetches, failures).process_request(request)
     assert request.meta["dont_retry"]
     return caught.value
 

@@ -57,12 +57,13 @@ class Discovery:
     """See the module."""
 
     def __init__(self, registry: Registry) -> None:
-        self._crawl = registry.crawl
+        self._requests = registry.crawl.robots
+        self._stats = registry.crawl.stats
         self._registry = registry
         self._store = registry.store
         self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
         """Answers of hosts that were not searched for sitemaps."""
-        self._crawl.robots.on_answer.append(self._robots_fetched)
+        self._requests.on_answer.append(self._robots_fetched)
 
     def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:
         """Look for sitemaps on the hosts of `sites`; `robots_fetched`: the crawl has asked for their robots.txt."""
@@ -80,7 +81,7 @@ class Discovery:
         key = self._registry.key(url)
         if (robots := self._robots.pop(key, None)) is not None:
             self._read_robots(key, record, robots)
-        elif robots_fetched or not self._crawl.robots.are_made:
+        elif robots_fetched or not self._requests.are_made:
             self._registry.queue(key, record)
 
     def _robots_fetched(self, url: str, response: Response | None) -> None:
@@ -140,7 +141,7 @@ class Discovery:
 
     def end_visit(self, key: bytes, record: SitemapRecord, now: float) -> None:
         """A visit is over: plan the next, and go on with the search on its host."""
-        self._crawl.stats.inc_value("sitemaps/visits")
+        self._stats.inc_value("sitemaps/visits")
         self._store.plan(key, now)
         if record.left:
             record.next_visit = min(record.next_visit, self._store.first_visits.room_from(record.site, now))

@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.crawl.build import Crawl
 from sitecrawl.plugins.dashboard.actions import Actions
 from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.plugins.dashboard.monitor import Monitor
@@ -36,9 +35,8 @@ class HttpAnswer(NamedTuple):
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(self, monitor: Monitor, crawl: Crawl, actions: Actions) -> None:
+    def __init__(self, monitor: Monitor, actions: Actions) -> None:
         self._monitor = monitor
-        self._crawl = crawl
         self._actions = actions
         self._is_over = asyncio.Event()
         """All last figures are there, those of other workers, too."""

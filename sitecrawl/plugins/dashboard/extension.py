@@ -129,7 +129,7 @@ class Dashboard:
         from sitecrawl.plugins.dashboard.backend import Backend  # noqa: PLC0415 - as it says
         from sitecrawl.plugins.dashboard.web import site_of  # noqa: PLC0415
 
-        self._backend = Backend(self._monitor, self._crawl, self._actions)
+        self._backend = Backend(self._monitor, self._actions)
         return site_of(self._backend, guard)
 
     def _tick(self) -> None:

@@ -41,7 +41,8 @@ class Tables:
     """The rows of what this process has."""
 
     def __init__(self, crawl: Crawl, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._crawl = crawl
+        self._ours = crawl.ours
+        self._refusals = crawl.refusals
         self._meter = meter
         self._politeness = configuration.politeness(crawl.crawler.settings)
         self._held = HeldSets(crawl.database, looked_at=_HELD_LOOKED_AT)
@@ -64,7 +65,7 @@ class Tables:
         self._until = 0.0
 
     def _hosts(self) -> list[Row]:
-        live = (host for host in self._crawl.ours.local.hosts.live() if host.queued or host.active)
+        live = (host for host in self._ours.local.hosts.live() if host.queued or host.active)
         return [self._host_row(host) for host in heapq.nlargest(SHOWN, live, key=lambda host: host.queued)]
 
     def _host_row(self, host: Host) -> Row:
@@ -80,8 +81,8 @@ class Tables:
             "failures": host.failures,
             "ip": host.ip,
             "demoted": host.trap.demoted,
-            "reason": explain(host, self._crawl.ours.local.judge.fetches),
-            "said_no": summed_up(self._crawl.refusals.run.of(host.name)),
+            "reason": explain(host, self._ours.local.judge.fetches),
+            "said_no": summed_up(self._refusals.run.of(host.name)),
         }
 
     def _state(self, host: Host, wait: float) -> str:
@@ -97,7 +98,7 @@ class Tables:
 
     def _held_back(self) -> list[Row]:
         """Sections, and whole hosts, with samples as of the last checkpoint."""
-        judge = self._crawl.ours.local.judge
+        judge = self._ours.local.judge
         most = heapq.nlargest(SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
         held = [self._held.read(host, section, judge.fetches) for host, section in most]
         return [{**one._asdict(), "fetched_urls": [sample._asdict() for sample in one.fetched_urls]} for one in held]
@@ -106,7 +107,7 @@ class Tables:
         """Kinds of error with their last examples, the most frequent first."""
         ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:SHOWN]
         keys = {example.referrer for _, error in ordered for example in error.examples}
-        records = self._crawl.ours.local.urls.get_many(list(keys))
+        records = self._ours.local.urls.get_many(list(keys))
         return [
             {
                 "kind": kind,
