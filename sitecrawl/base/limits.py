@@ -38,8 +38,7 @@ READ_SIZE: Final = FixedLimit(64 << 20, "bytes", "limits/read_size")
 READ_ELEMENTS: Final = FixedLimit(500_000, "elements", "limits/read_elements")
 TREE_SIZE: Final = FixedLimit(64 << 10, "bytes", "limits/tree_size")
 TREE_ELEMENTS: Final = FixedLimit(250_000, "elements", "limits/tree_elements")
-PARSE_TIME: Final = Limit("SITECRAWL_MAX_PARSE_TIME", 30.0, "seconds", stat="limits/parse_time",
-    what="For one page in a process of its own (`SITECRAWL_PARSE_PROCESSES`); 0: an hour.")
+PARSE_TIME: Final = FixedLimit(30.0, "seconds", "limits/parse_time")
 PARSE_MEMORY: Final = FixedLimit(2 << 30, "bytes", "limits/parse_memory")
 RENDER_TIME: Final = Limit("SITECRAWL_MAX_RENDER_TIME", 30.0, "seconds", stat="limits/render_time",
     what="For a page in the browser ([rendering](rendering.md#limits)); 0: an hour.")

@@ -8,10 +8,12 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crawling import HELPERS, environment, forked, scrapy, states_of, stats_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
+from small_limits import as_variable
 
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.reader import PageFilter, PageReader
@@ -53,9 +55,10 @@ def crawled(web: LocalWeb, jobdir: Path, spider: str = "generic", **settings: ob
     return log
 
 
-def run(*words: str, settings: dict[str, object]) -> tuple[int, str]:
+def run(*words: str, settings: dict[str, Any]) -> tuple[int, str]:
     """The exit code and the log of `scrapy` with the spiders that break."""
-    done = forked(*with_settings(*words, settings=settings), env=environment(PYTHONPATH=PATH))
+    limits = as_variable(settings.pop("LIMITS", {}))
+    done = forked(*with_settings(*words, settings=settings), env=environment(PYTHONPATH=PATH, **limits))
     return done.returncode, done.stderr.decode()
 
 
@@ -81,7 +84,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     with LocalWeb(BREAKING) as web:
         log = crawled(
             web, jobdir, "breaking", SPIDER_MODULES="breaking",
-            SITECRAWL_PARSE_PROCESSES=1, SITECRAWL_MAX_PARSE_TIME=3,
+            SITECRAWL_PARSE_PROCESSES=1, LIMITS={"PARSE_TIME": 3},
         )  # fmt: skip
     return jobdir, log, web.root
 
@@ -149,8 +152,8 @@ def test_a_page_that_takes_too_much_memory(tmp_path: Path) -> None:
     }
     with LocalWeb(site) as web:
         log = crawled(
-            web, tmp_path / "job", SITECRAWL_PARSE_PROCESSES=1, SITECRAWL_MAX_PARSE_TIME=120,
-            LIMITS={"PARSE_MEMORY": 160 << 20, "READ_ELEMENTS": 1 << 40},
+            web, tmp_path / "job", SITECRAWL_PARSE_PROCESSES=1,
+            LIMITS={"PARSE_MEMORY": 160 << 20, "PARSE_TIME": 120, "READ_ELEMENTS": 1 << 40},
         )  # fmt: skip
     counts = {name: n for name, n in stats_of(log).items() if name.startswith(("isolation/", "limits/"))}
     assert counts == {"isolation/quarantined": 1, "isolation/quarantined/memory": 1, "limits/parse_memory": 1}

@@ -15,7 +15,6 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
-from sitecrawl.base import limits
 from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, AnyLimit
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.page_reading import QUARANTINED, PageReading, with_content
@@ -29,8 +28,6 @@ from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 logger = logging.getLogger(__name__)
 
 _LIMITS: Final[dict[str, AnyLimit]] = {"timeout": PARSE_TIME, "memory": PARSE_MEMORY, "SIGXCPU": PARSE_TIME}
-_NO_LIMIT: Final = 3600.0
-"""Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
 class IsolatedReading(PageReading):
@@ -41,8 +38,8 @@ class IsolatedReading(PageReading):
     def __init__(self, settings: BaseSettings, stats: StatsCollector) -> None:
         options = ParserOptions(
             processes=PARSE_PROCESSES.read(settings),
-            seconds=limits.PARSE_TIME.read(settings) or _NO_LIMIT,
-            memory=limits.PARSE_MEMORY.value,
+            seconds=PARSE_TIME.value,
+            memory=PARSE_MEMORY.value,
             page=configuration.page(settings),
         )
         super().__init__(options.page, stats)
