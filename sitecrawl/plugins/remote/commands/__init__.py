@@ -1,0 +1,1 @@
+"""Commands, each a module of its name."""

@@ -1,0 +1,178 @@
+"""A store elsewhere, in which a file is whole or not at all.
+
+fsspec speaks with it: S3 shows an object when its upload has ended, and compares the checksum that it is sent with;
+on a disk a file is written under another name and moved. A file counts as sent when the store was asked afterwards,
+and told its size. No WARC file is ever written to again under its name.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sitecrawl.base.errors import OptionError, SitecrawlError
+from sitecrawl.base.extras import how_to_install
+from sitecrawl.crawldir.durable import replaced
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.plugins.remote.options import OBJECTS, RemoteOptions
+
+_PATIENCE: Final = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 1}}
+"""Seconds that S3 has to answer; s3fs itself tries again."""
+_LONGEST: Final = 300
+"""Characters of what a store says that are passed on."""
+MARK: Final = "sitecrawl.json"
+"""Says whose a place in a store is, so that no crawl writes over another's files."""
+_MAGIC: Final = "sitecrawl remote"
+_FORMAT: Final = 1
+_LONGEST_MARK: Final = 1_000
+
+
+class RemoteError(SitecrawlError):
+    """A store elsewhere that does not take a file, or does not answer."""
+
+    def __init__(self, message: str, *, is_refusal: bool = False) -> None:
+        super().__init__(message)
+        self.is_refusal = is_refusal
+        """Whether the store said no: another attempt would hear the same, until somebody changes something."""
+
+
+class Sent(NamedTuple):
+    """A file that is in the store."""
+
+    name: str
+    size: int
+    """Bytes."""
+    is_new: bool
+    """Whether it was sent now; else it was there."""
+
+
+class Remote:
+    """See the module. Raises `OptionError` where a package is missing or an option is of no use."""
+
+    def __init__(self, options: RemoteOptions) -> None:
+        self.url = options.url
+        self._options = options
+        self._fs = self._file_system()
+
+    def send(self, path: Path, name: str, *, changes: bool = False) -> Sent:
+        """See that the file at `path` is below the URL as `name`, in the place of another. Blocks. Raises
+        `RemoteError`, and `StorageError` where the file here cannot be read.
+
+        `changes`: what is there may be an older one of the same size, and is sent again.
+        """
+        with file_errors(path):
+            size = path.stat().st_size
+        if is_new := changes or self._size_of(name) != size:
+            with self._errors(name):
+                self._put(path, self._options.at(name))
+            if self._size_of(name) != size:
+                raise RemoteError(f"{self._options.at(name)} is not what was sent: {path} is sent again")
+        return Sent(name, size, is_new)
+
+    def check(self) -> None:
+        """Raises `RemoteError` where the store does not answer, or lets nobody in."""
+        self._size_of(".sitecrawl")
+
+    def read(self, name: str, limit: int) -> bytes | None:
+        """A small file: None if there is none, up to `limit` bytes. Raises `RemoteError`."""
+        if self._size_of(name) is None:
+            return None
+        with self._errors(name), self._fs.open(self._options.at(name), "rb") as file:
+            return bytes(file.read(limit))
+
+    def write(self, name: str, data: bytes) -> None:
+        """A small file, as `send` does it."""
+        with tempfile.TemporaryDirectory(prefix="sitecrawl-") as folder:
+            path = Path(folder, name.rpartition("/")[2])
+            path.write_bytes(data)
+            self.send(path, name)
+
+    def _put(self, path: Path, url: str) -> None:
+        if self._options.scheme in OBJECTS:
+            self._fs.put_file(str(path), url)
+            return
+        target = Path(url.partition("://")[2])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as source, replaced(target) as file:
+            shutil.copyfileobj(source, file)
+
+    def _size_of(self, name: str) -> int | None:
+        """Bytes of an object; None if there is none."""
+        with self._errors(name):
+            try:
+                told: Mapping[str, Any] = self._fs.info(self._options.at(name))
+            except FileNotFoundError:
+                return None
+            return int(told["size"]) if told.get("type") == "file" else None
+
+    def _file_system(self) -> Any:
+        scheme = self._options.scheme
+        storage = dict(self._options.storage)
+        if scheme in OBJECTS:
+            storage["config_kwargs"] = {**_PATIENCE, **storage.get("config_kwargs", {})}
+        try:
+            import fsspec  # noqa: PLC0415 - an extra
+
+            kind = fsspec.get_filesystem_class(scheme)
+        except ImportError as error:
+            raise OptionError(f"{self.url} needs {how_to_install('remote')}") from error
+        address = {name: value for name, value in kind._get_kwargs_from_urls(self.url).items() if value}  # noqa: SLF001 - fsspec's own way from a URL to options
+        try:
+            return kind(**address | storage, skip_instance_cache=True, use_listings_cache=False)
+        except Exception as error:
+            reason = self._clean(error)
+            raise OptionError(f"SITECRAWL_REMOTE_OPTIONS are of no use for {self.url}: {reason}") from error
+
+    @contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        """Every store has errors of its own."""
+        try:
+            yield
+        except Exception as error:
+            raise self._error(name, error) from error
+
+    def _error(self, name: str, error: Exception) -> RemoteError:
+        url, kind = self._options.at(name), type(error).__name__
+        if isinstance(error, FileNotFoundError):
+            return RemoteError(f"{url} cannot be written, its bucket or folder is missing", is_refusal=True)
+        if isinstance(error, PermissionError) or kind in {"NoCredentialsError", "PartialCredentialsError"}:
+            said = self._clean(error)
+            return RemoteError(f"{url} may not be written or read ({said}): look at the credentials", is_refusal=True)
+        if isinstance(error, TypeError | ValueError):  # a store takes its options when it is first asked
+            said = self._clean(error)
+            return RemoteError(f"SITECRAWL_REMOTE_OPTIONS are of no use for {url}: {said}", is_refusal=True)
+        return RemoteError(f"{url} cannot be reached or written: {kind}: {self._clean(error)}")
+
+    def _clean(self, error: Exception) -> str:
+        """What it says, on one line and without secrets."""
+        said = " ".join(str(error).split())
+        for secret in self._options.secrets:
+            said = said.replace(secret, "...")
+        return said[:_LONGEST]
+
+
+def owner_of(key: bytes, worker: str = "") -> str:
+    """The name of a crawl, or of a worker of one, that does not tell its secret key."""
+    return blake2b(worker.encode(), key=key, digest_size=16, person=b"sitecrawl remote").hexdigest()
+
+
+def claim(remote: Remote, owner: str) -> None:
+    """Say that the place is `owner`'s, and see that nobody else has said so meanwhile. Raises `OptionError` if it is
+    another's, `RemoteError` if the store cannot be written or does not answer.
+    """
+    mark = json.dumps({"magic": _MAGIC, "format": _FORMAT, "crawl": owner}).encode()
+    found = remote.read(MARK, _LONGEST_MARK)
+    if found is None:
+        remote.write(MARK, mark)
+        found = remote.read(MARK, _LONGEST_MARK)
+    if found != mark:
+        raise OptionError(
+            f"{remote.url} holds the files of another crawl, or of another version: choose another SITECRAWL_REMOTE, "
+            "or another directory for this crawl"
+        )

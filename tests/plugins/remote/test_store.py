@@ -1,0 +1,137 @@
+"""A file in a store is whole or is not there, and what the store says is believed no further than it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from s3_server import BUCKET, S3, SECRET, s3_server
+
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.plugins.remote.options import remote_options
+from sitecrawl.plugins.remote.store import MARK, Remote, RemoteError, claim, owner_of
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "file"])
+def remote(request: pytest.FixtureRequest, s3: S3, tmp_path: Path) -> Remote:
+    """A store of each kind, for what holds for both."""
+    name = tmp_path.name
+    if request.param == "s3":
+        return Remote(remote_options(f"s3://{BUCKET}/{name}", s3.options))
+    return Remote(remote_options(f"file://{tmp_path}/store", {}))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"a" * 1_000)
+    return path
+
+
+class TestBoth:
+    def test_sent_once(self, remote: Remote, file: Path) -> None:
+        """What is there already is not sent again; what is there and differs is."""
+        assert remote.send(file, "warc/a").is_new
+        assert not remote.send(file, "warc/a").is_new
+        file.write_bytes(b"b" * 1_001)
+        assert remote.send(file, "warc/a").is_new
+        file.write_bytes(b"c" * 1_001)
+        assert remote.send(file, "warc/a", changes=True).is_new
+        assert remote.read("warc/a", 10_000) == b"c" * 1_001
+
+    def test_an_empty_file(self, remote: Remote, file: Path) -> None:
+        """It is a file like any other."""
+        file.write_bytes(b"")
+        assert remote.send(file, "a").is_new
+        assert not remote.send(file, "a").is_new
+        assert remote.read("a", 10) == b""
+
+    def test_what_is_not_there(self, remote: Remote) -> None:
+        """None, and no error."""
+        assert remote.read("warc/none", 10) is None
+
+    def test_a_file_that_cannot_be_read_here(self, remote: Remote, tmp_path: Path) -> None:
+        """It is the file's fault, and not the store's."""
+        with pytest.raises(StorageError):
+            remote.send(tmp_path / "none", "a")
+
+    def test_two_that_come_at_once(self, remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who claims a place looks whether another has done so meanwhile."""
+        write = Remote.write
+
+        def both(self: Remote, name: str, data: bytes) -> None:
+            write(self, name, data.replace(b"first", b"other"))
+            write(self, name, data)
+
+        monkeypatch.setattr(Remote, "write", both)
+        with pytest.raises(OptionError, match="another crawl"):
+            claim(remote, "first")
+
+    def test_a_place_is_one_crawls(self, remote: Remote) -> None:
+        """Another is refused, and writes nothing."""
+        mine, other = owner_of(b"k" * 16), owner_of(b"k" * 16, "worker")
+        claim(remote, mine)
+        claim(remote, mine)
+        before = remote.read(MARK, 1_000)
+        with pytest.raises(OptionError, match="another crawl"):
+            claim(remote, other)
+        assert remote.read(MARK, 1_000) == before
+
+
+class TestS3:
+    def test_cut_off_in_the_middle(self, s3: S3, file: Path) -> None:
+        """Nothing appears of an upload that does not come to its end; s3fs tries it again by itself."""
+        s3.faults(cut=1)
+        remote = Remote(remote_options(f"s3://{BUCKET}/cut", s3.options))
+        remote.send(file, "a")
+        assert s3.objects()["cut/a"] == file.read_bytes()
+        assert s3.written()["cut/a"] == 1
+
+    def test_refused(self, s3: S3, file: Path) -> None:
+        """One line says that it is the credentials, and has none of them."""
+        remote = Remote(remote_options(f"s3://{BUCKET}/refused", s3.options))
+        s3.faults(status=403)
+        try:
+            with pytest.raises(RemoteError, match="credentials") as caught:
+                remote.send(file, "a")
+        finally:
+            s3.faults(status=0)
+        assert caught.value.is_refusal
+        assert SECRET not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_no_bucket(self, s3: S3, file: Path) -> None:
+        """No other attempt is worth while."""
+        with pytest.raises(RemoteError, match="bucket") as caught:
+            Remote(remote_options("s3://no-such-bucket/a", s3.options)).send(file, "a")
+        assert caught.value.is_refusal
+
+    def test_nobody_there(self, s3: S3, file: Path) -> None:
+        """That may change."""
+        options = {**s3.options, "endpoint_url": "http://127.0.0.1:1"}
+        with pytest.raises(RemoteError, match="cannot be reached") as caught:
+            Remote(remote_options(f"s3://{BUCKET}/a", options)).send(file, "a")
+        assert not caught.value.is_refusal
+
+
+class TestFiles:
+    def test_a_file_takes_the_place_of_another_at_once(self, file: Path, tmp_path: Path) -> None:
+        """Nothing is left beside it, and what a kill has left is written over."""
+        store = tmp_path / "store" / "warc"
+        store.mkdir(parents=True)
+        (store / "a.new").write_bytes(b"half of")
+        Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "warc/a")
+        assert [path.name for path in store.iterdir()] == ["a"]
+
+    def test_a_disk_that_says_no(self, file: Path, tmp_path: Path) -> None:
+        """One line, as for a store that says no."""
+        (tmp_path / "store").write_text("in the way")
+        with pytest.raises(RemoteError, match="store/a"):
+            Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "a")

@@ -1,0 +1,122 @@
+"""Files that wait until a store has them, whatever the store does meanwhile."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from waiting import until
+
+from sitecrawl.plugins.remote.options import remote_options
+from sitecrawl.plugins.remote.store import Remote, RemoteError
+from sitecrawl.plugins.remote.uploads import Upload, Uploads
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def uploads(store: Path) -> Iterator[Uploads]:
+    started = Uploads(Remote(remote_options(f"file://{store}", {})), first_pause=0.01)
+    started.start()
+    yield started
+    started.stop()
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def file(folder: Path, name: str) -> Upload:
+    path = folder / name
+    path.write_text(name)
+    return Upload(name, path)
+
+
+def test_in_their_order(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+    """Each is told of once."""
+    names = ["a", "b", "c"]
+    for name in names:
+        uploads.add(file(tmp_path, name))
+    until(lambda: uploads.waiting == 0, "all are sent")
+    assert [sent.name for sent in uploads.take()] == names
+    assert uploads.take() == []
+    assert sorted(path.name for path in store.iterdir()) == names
+
+
+def test_a_store_that_comes_back(
+    uploads: Uploads, store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again and again, and told of when it goes and when it comes."""
+    caplog.set_level(logging.INFO)
+    store.write_text("in the way")
+    uploads.add(file(tmp_path, "a"))
+    until(lambda: uploads.failures > 2, "several attempts have failed")
+    assert (uploads.waiting, bool(uploads.trouble)) == (1, True)
+    store.unlink()
+    until(lambda: uploads.waiting == 0, "the file is sent")
+    assert (store / "a").read_text() == "a"
+    assert uploads.trouble == ""
+    told = [record.levelname for record in caplog.records]
+    assert told == ["WARNING", "INFO"]
+
+
+def test_a_file_that_is_gone_here(uploads: Uploads, tmp_path: Path) -> None:
+    """It holds up none of those behind it, and counts as a failure."""
+    uploads.add(Upload("gone", tmp_path / "gone"))
+    uploads.add(file(tmp_path, "a"))
+    until(lambda: uploads.waiting == 0, "nothing waits")
+    assert [sent.name for sent in uploads.take()] == ["a"]
+    assert uploads.failures == 1
+
+
+def test_a_file_that_is_made(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+    """It is made when its turn comes, and goes when it is sent."""
+    passing = tmp_path / "passing"
+    uploads.add(Upload("index", passing, partial(write, passing, "rows")))
+    until(lambda: uploads.waiting == 0, "it is sent")
+    assert (store / "index").read_text() == "rows"
+    assert not passing.exists()
+
+
+def test_the_end(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+    """Who waits for the end of all hears of it, at once where nothing waits."""
+    heard: list[int] = []
+    uploads.on_idle(lambda: heard.append(uploads.waiting))
+    assert heard == [0]
+    uploads.add(file(tmp_path, "a"))
+    until(lambda: len(heard) == 2, "it is heard again")
+    assert heard == [0, 0]
+
+
+def test_no_more_after_the_end(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+    """What waits for a store that is away is waited for no longer."""
+    store.write_text("in the way")
+    uploads.add(file(tmp_path, "a"))
+    until(lambda: uploads.failures > 0, "an attempt has failed")
+    uploads.stop()
+    until(lambda: not uploads.is_alive, "the thread has ended")
+    assert uploads.waiting == 1
+
+
+def test_pauses_begin_anew(uploads: Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They grow from attempt to attempt for one file, and have nothing to do with the next."""
+    attempts = iter([False, False, True, False, True])
+
+    def made() -> None:
+        if not next(attempts):
+            raise RemoteError("The store is away")
+        (tmp_path / "passing").touch()
+
+    waits = Mock(wraps=uploads._changed.wait_for)
+    monkeypatch.setattr(uploads._changed, "wait_for", waits)
+    for name in ("a", "b"):
+        uploads.add(Upload(name, tmp_path / "passing", made))
+    until(lambda: uploads.waiting == 0, "both are sent")
+    assert [pause for call in waits.call_args_list for pause in call.args[1:]] == [0.01, 0.02, 0.01]
