@@ -221,7 +221,7 @@ class DiskFrontier:
         hosts = (self.hosts.get(key) for key in dict.fromkeys([record.host for record in records.values()]))
         self._grown(host for host in hosts if host is not None)
 
-    def receive(self, messages: Iterable[Message]) -> None:
+    def receive(self, messages: Sequence[Message]) -> None:
         """Let in what other frontiers have sent, as if it had been found here."""
         self._intake.receive(messages)
 

@@ -153,7 +153,7 @@ class Intake:
         """
         link = wanted.link
         elsewhere = bool(self._split([link])[1])
-        if not elsewhere and not self._is_new(wanted):
+        if not elsewhere and not self._are_new([wanted])[0]:
             self._follow_message(wanted)
             return False
         if asked.brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
@@ -171,17 +171,16 @@ class Intake:
         self._grown([host])
         return True
 
-    def receive(self, messages: Iterable[Message]) -> None:
-        """Let in what other frontiers have sent, as if it had been found here."""
-        hosts: list[Host] = []
-        for message in messages:
-            hosts += filter(None, [self._admit(message)])
-        self._grown(hosts)
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Let in what other frontiers have sent, as if it had been found here; the seen set is asked once."""
+        self._link_credit.ledger.receive(sum([message.amount for message in messages]))
+        new = self._are_new(messages)
+        hosts = [self._admit(message, is_new=is_new) for message, is_new in zip(messages, new, strict=True)]
+        self._grown([host for host in hosts if host is not None])
 
-    def _admit(self, message: Message) -> Host | None:
+    def _admit(self, message: Message, *, is_new: bool) -> Host | None:
         """Gives the host of which a place in the queue has changed."""
-        self._link_credit.ledger.receive(message.amount)
-        if self._is_new(message):
+        if is_new:
             return self._insert(message)
         link = message.link
         self._follow_message(message)
@@ -206,8 +205,12 @@ class Intake:
             tenth=message.tenth,
         )
 
-    def _is_new(self, message: Message) -> bool:
-        return bool(message.flags & Flag.UNFILTERED) or self._seen.add_many([message.link.key])[0]
+    def _are_new(self, messages: Sequence[Message]) -> list[bool]:
+        """Which URLs were not seen before; of several messages about one the first is new. What is to pass the filter
+        always is, under a key that nothing else has.
+        """
+        seen = iter(self._seen.add_many([one.link.key for one in messages if not one.flags & Flag.UNFILTERED]))
+        return [bool(one.flags & Flag.UNFILTERED) or next(seen) for one in messages]
 
     def _unseen(self, found: Sequence[Link]) -> list[Link]:
         return [f for f, is_new in zip(found, self._seen.add_many([f.key for f in found]), strict=True) if is_new]
