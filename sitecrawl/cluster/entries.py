@@ -49,9 +49,10 @@ class RecordingBatch(Batch):
         region = region_of_row(family, key, value or b"")
         if region is None:
             return True
-        if has := self._territory.has(region):
-            self.changes[self._territory.partition(region)][family, key] = value
-        return has
+        partition = self._territory.partition(region)
+        if is_ours := partition in self._territory.held:
+            self.changes[partition][family, key] = value
+        return is_ours
 
 
 class FromInbox(NamedTuple):

@@ -73,7 +73,7 @@ class Intake:
         ledger = self._link_credit.ledger
         share, credit = (0, 0) if depth else (ledger.share(count), ledger.seed(len(new)))
         flags = Flag.NONE if depth else Flag.SEED
-        self._send(Message(link, depth, referrer, credit=share, flags=flags) for link in elsewhere)
+        self._send([Message(link, depth, referrer, credit=share, flags=flags) for link in elsewhere])
         self._copy(Message(link, depth, referrer, flags=flags) for link in new)
         self._grown(
             [self._states.insert(one, depth=depth, referrer=referrer, flags=flags, credit=credit) for one in new]
@@ -96,7 +96,7 @@ class Intake:
         self._urls.put(visit.key, record)
         self._hosts.changed(host)
         here, elsewhere = self._split(links)
-        self._send(Message(link, depth, visit.key, tenth) for link in elsewhere)
+        self._send([Message(link, depth, visit.key, tenth) for link in elsewhere])
         if elsewhere:
             known = {link.key: link for link in here}
         unseen = [known.pop(key) for key in self._seen.add_new(list(known))]
@@ -125,7 +125,7 @@ class Intake:
         """Requisites are given no credit, and their page's worth is not judged by them."""
         here, elsewhere = self._split(list(_first_of_each(found, but=wanted.referrer).values()))
         new = self._unseen(here)
-        self._send(wanted._replace(link=link) for link in elsewhere)
+        self._send([wanted._replace(link=link) for link in elsewhere])
         self._copy(wanted._replace(link=link) for link in new)
         self._grown([self._insert(wanted._replace(link=link)) for link in new])
         return len(new) + len(elsewhere)
@@ -234,11 +234,11 @@ class Intake:
             for message in messages:
                 self._outbox.copy(message)
 
-    def _send(self, messages: Iterable[Message]) -> None:
-        for message in messages:
+    def _send(self, messages: Sequence[Message]) -> None:
+        if messages:
             assert self._outbox is not None
-            self._link_credit.ledger.send(message.amount)
-            self._outbox.add(message)
+            self._link_credit.ledger.send(sum([message.amount for message in messages]))
+            self._outbox.add(messages)
 
 
 def _first_of_each(found: Sequence[Link], *, but: bytes) -> dict[bytes, Link]:

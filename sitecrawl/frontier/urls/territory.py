@@ -41,8 +41,8 @@ class Territory:
 
     def source(self, message: Message) -> int | None:
         """The partition of the page that a message comes from, if that is held."""
-        page = message.referrer
-        return self.partition(page) if page != NO_REFERRER and self.has(page) else None
+        partition = self.partition(message.referrer)
+        return partition if partition in self.held and message.referrer != NO_REFERRER else None
 
     def regions(self, partition: int) -> range:
         """The regions of a partition."""
@@ -78,8 +78,9 @@ class Message(NamedTuple):
     @classmethod
     def of(cls, fields: Sequence[Any]) -> Message:
         """The message whose `fields` these are. Raises `ValueError` or `TypeError` for others."""
-        url, host, nofollow, priority, score, key, *rest = fields
-        return cls(Link(url, host, nofollow=nofollow, priority=priority, score=score, key=key), *rest)
+        url, host, nofollow, priority, score, key, depth, referrer, tenth, credit, flags, request = fields
+        link = Link(url, host, "", "a", nofollow, priority, score, key)  # names cost twice as much, for each message
+        return cls(link, depth, referrer, tenth, credit, flags, request)
 
 
 class Outbox:
@@ -94,12 +95,14 @@ class Outbox:
         """Those that are here, and those elsewhere."""
         here: list[Link] = []
         sent: list[Link] = []
+        partition, held = self._territory.partition, self._territory.held
         for link in links:
-            (here if self._territory.has(link.key) else sent).append(link)
+            (here if partition(link.key) in held else sent).append(link)
         return here, sent
 
-    def add(self, message: Message) -> None:
-        self._waiting[self._territory.partition(message.link.key)].append(message)
+    def add(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self._waiting[self._territory.partition(message.link.key)].append(message)
 
     def copy(self, message: Message) -> None:
         """A page here has led to a URL here, which is known by now. If they are in two partitions, one of them may be
