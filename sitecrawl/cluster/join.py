@@ -117,9 +117,12 @@ def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOption
     wanted[b"key"] = given
     for partition in range(options.shards):
         name = keys.base(partition) + "crawl"
-        for field, value in wanted.items():
-            client.hsetnx(name, field, value)
-        _compare(client.hgetall(name), wanted, options.crawl)  # type: ignore[arg-type]
+        found: dict[bytes, bytes] = client.hgetall(name)  # type: ignore[assignment]
+        if wanted.keys() - found.keys():  # it begins, or whoever began it was killed meanwhile
+            for field, value in wanted.items():
+                client.hsetnx(name, field, value)
+            found = client.hgetall(name)  # type: ignore[assignment]
+        _compare(found, wanted, options.crawl)
     return bytes.fromhex(given.decode())
 
 

@@ -215,6 +215,19 @@ class TestLevels:
         with pytest.raises(OptionError, match="max_depth '3', not '4'"):
             join(ClusterOptions({"url": redis.url}, "test", shards=1, max_depth=4))
 
+    def test_who_began_the_crawl_was_killed_at_it(self, redis: Server) -> None:
+        """The next worker writes what is missing in a partition, and only there."""
+        options = ClusterOptions({"url": redis.url}, "test", shards=4, max_depth=3)
+        key = join(options).key
+        with redis.client() as client:
+            client.hdel(Keys("test", 4).base(2) + "crawl", "max_depth", "key")
+            client.config_resetstat()
+            assert join(options).key == key
+            assert client.hget(Keys("test", 4).base(2) + "crawl", "max_depth") == b"3"
+            asked = client.info("commandstats")
+            assert asked["cmdstat_hsetnx"]["calls"] == 1 + 8
+            assert asked["cmdstat_hgetall"]["calls"] == 4 + 1
+
 
 class TestRun:
     """`CLOSESPIDER_*`."""
