@@ -4,10 +4,12 @@
     python benchmarks/cluster.py --kills 20
 
 All workers of a crawler share one core; the web (`syntheticweb.py`) and the redis-server share another. Pages per
-CPU second are those of the workers; what a page costs Redis is its own CPU time, the commands that clients sent,
-those that ran inside of scripts as well, and the bytes in and out. Memory is what Redis holds at its peak and at the
-end, above what it held empty, by the pages of the web: it knows no other URLs. After each crawl comes a line
-with the medians of that crawler's crawls so far.
+CPU second are those of the workers from their start to their end, and, as a start takes as much as hundreds of pages,
+without what they took for a web of one page. What a page costs Redis is its own CPU time, the commands that clients
+sent, those that ran inside of scripts as well, and the bytes in and out: it is in no figure of the workers. Memory is
+what Redis holds at its peak and at the end, above what it held empty, by the pages of the web: it knows no other
+URLs. After each crawl comes a line with the medians of that crawler's crawls so far, and the responses that each
+worker of this one had: where one had none, the other did not have to share, and the row says nothing of a cluster.
 
 `--kills` kills a worker so many times at random moments, as `crash.py` does, and counts the pages that are never
 stored and those that are stored twice.
@@ -24,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -39,8 +41,10 @@ from peers import ScrapyRedis as ScrapyRedisPeer  # noqa: E402
 from redis_servers import Server  # noqa: E402
 from syntheticweb import Web  # noqa: E402
 
-IDLE = 5.0
-"""Seconds for which scrapy-redis waits before it believes that its queue stays empty (`max_idle_time`)."""
+IDLE = 20
+"""Seconds for which scrapy-redis waits before it believes that its queue stays empty (`max_idle_time`): the worker
+that did not get the seeds waits until the other one has read a page.
+"""
 
 
 class OurWorker(Ours):
@@ -56,12 +60,19 @@ class OurWorker(Ours):
         return [*super().command(job), *_settings(settings)]
 
 
+class TheirWorker(ScrapyRedisPeer):
+    def command(self, job: Job) -> list[str]:
+        return [*super().command(job), "-a", f"max_idle_time={IDLE}", *_settings({"LOG_LEVEL": "INFO"})]
+
+
 @dataclass
 class Cost:
     """One crawl by some workers."""
 
     pages: int
     requests: int
+    responses: list[int]
+    """Those of each worker, robots.txt and all."""
     cpu: float
     """Seconds of all workers."""
     wall: float
@@ -129,6 +140,7 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
         return Cost(
             asked["pages"],
             asked["requests"],
+            [sum(map(int, _RESPONSES.findall(log))) for log in logs],
             cpu,
             wall - (0 if isinstance(peer, Ours) else IDLE),
             sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys")),
@@ -141,6 +153,7 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
 
 
 _COMMANDS = re.compile(r"'cluster/commands': (\d+)")
+_RESPONSES = re.compile(r"'downloader/response_count': (\d+)")
 
 
 def sent_by_clients(calls: dict[str, int], logs: list[str], *, is_scripted: bool) -> int:
@@ -153,15 +166,22 @@ def sent_by_clients(calls: dict[str, int], logs: list[str], *, is_scripted: bool
 @dataclass
 class Row:
     peer: Peer
+    start: float = 0.0
+    """CPU seconds of all workers that crawl a web of one page."""
     costs: list[Cost] = field(default_factory=list)
 
     def per_page(self, what: str) -> float:
         return median(getattr(cost, what) / max(cost.pages, 1) for cost in self.costs)
 
+    @property
+    def going(self) -> float:
+        """CPU seconds a page without the start."""
+        return median((cost.cpu - self.start) / max(cost.pages, 1) for cost in self.costs)
+
 
 HEAD = (
-    "| crawler | pages | pages/s | pages per CPU second | Redis CPU, us/page | commands/page "
-    "| with those in scripts | bytes/page | memory a URL: peak, end |\n|---|---|---|---|---|---|---|---|---|"
+    "| crawler | pages | pages/s | pages per CPU second | without the start | Redis CPU, us/page | commands/page "
+    "| with those in scripts | bytes/page | memory a URL: peak, end | responses |\n|" + "---|" * 11
 )
 
 
@@ -170,8 +190,10 @@ def line(row: Row) -> str:
     speed = median(cost.pages / cost.wall for cost in row.costs)
     return (
         f"| {row.peer.name} | {pages:,.0f} | {speed:,.0f} | {1 / row.per_page('cpu'):,.0f} "
-        f"| {1e6 * row.per_page('redis_cpu'):,.0f} | {row.per_page('sent'):,.2f} | {row.per_page('run'):,.1f} "
-        f"| {row.per_page('bytes'):,.0f} | {row.per_page('peak'):,.0f}, {row.per_page('left'):,.0f} |"
+        f"| {1 / row.going:,.0f} | {1e6 * row.per_page('redis_cpu'):,.0f} "
+        f"| {row.per_page('sent'):,.2f} | {row.per_page('run'):,.1f} | {row.per_page('bytes'):,.0f} "
+        f"| {row.per_page('peak'):,.0f}, {row.per_page('left'):,.0f} "
+        f"| {' + '.join(f'{number:,}' for number in row.costs[-1].responses)} |"
     )
 
 
@@ -224,9 +246,13 @@ def main() -> None:
         kill(arguments.kills, arguments.pages)
         return
     web = Web(**{name: getattr(arguments, name) for name in vars(Web())})
-    rows = [Row(peer) for peer in (OurWorker(), ScrapyRedisPeer()) if arguments.only in {"", peer.name}]
+    smallest = replace(web, pages=1, hosts=1)
+    rows = [Row(peer) for peer in (OurWorker(), TheirWorker()) if arguments.only in {"", peer.name}]
     *_, served_from = cores = sorted(os.sched_getaffinity(0))
     print(HEAD, flush=True)
+    with pinned_redis(served_from) as server, serving(smallest, served_from, nginx=False):
+        for row in rows:
+            row.start = crawl(row.peer, smallest, server, arguments.workers, cores[0]).cpu
     with serving(web, served_from, nginx=False), pinned_redis(served_from) as server:
         for _ in range(arguments.rounds):
             for row in rows:
