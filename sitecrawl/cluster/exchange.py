@@ -353,7 +353,8 @@ class Exchange:
             return
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
-        is_same, self._whole = standing == self._whole.standing, Whole(standing)
+        is_same = standing == self._whole.standing
+        self._whole = self._whole if is_same else Whole(standing)
         self._calm = self._calm + 1 if is_same and self._worker.has_nothing_to_do else 0
         self._worker.stands(self._whole, unchanged=is_same)
         if not is_same and self._whole.is_still and self._worker.has_nothing_to_do:
