@@ -2,7 +2,6 @@
 
     python benchmarks/peers.py
     python benchmarks/peers.py --pages 2000 --rounds 1 --only "ours;scrapy"
-    python benchmarks/peers.py --profile
 
 `syntheticweb.py` serves a web of `--pages` pages on `--hosts` loopback addresses from one core (nginx does with
 `--nginx`, from files), and the crawlers take turns on another: ours with everything on (robots.txt, seen set,
@@ -10,8 +9,8 @@ credit, WARC files, index), and what people use instead, where it is installed. 
 the medians count. A crawler is started with a URL of every host and no delays, up to 64 requests at once, and has to
 fetch every page; what it asked for is counted at the server, and less than all pages is printed as it is.
 
-CPU is user and system time of the crawler's processes, not of a Redis server that it needs. `--profile` runs ours
-alone and tells where its time goes (`profiling.py`).
+CPU is user and system time of the crawler's processes, not of a Redis server that it needs. `profiling.py` says
+where that of ours goes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from types import MappingProxyType
 from typing import Final
 from urllib.request import urlopen
 
-import profiling
 from syntheticweb import CONTROL, Web
 
 BENCHMARKS: Final = Path(__file__).parent
@@ -247,11 +245,9 @@ def _pinned(command: list[str], core: int) -> list[str]:
     return ["taskset", "--cpu-list", str(core), *command]
 
 
-def run(peer: Peer, job: Job, core: int, samples: Path | None = None) -> Result:
-    """One crawl, by whose end its processes have ended too. A profiler writes to `samples`."""
+def run(peer: Peer, job: Job, core: int) -> Result:
+    """One crawl, by whose end its processes have ended too."""
     command = peer.command(job)
-    if samples is not None:
-        command = profiling.command(command, samples)
     told(job.web)
     begun = time.perf_counter()
     with (job.folder / "log").open("wb") as log:
@@ -321,20 +317,6 @@ def table(rows: Sequence[Row], web: Web) -> Iterator[str]:
         )
 
 
-def profile(web: Web, directory: Path | None, *, nginx: bool) -> None:
-    """Crawl twice: alone, for the time that it takes, and under the profiler, for where it goes."""
-    profiling.profiler()
-    *_, served_from = cores = sorted(os.sched_getaffinity(0))
-    with serving(web, served_from, nginx=nginx), tempfile.TemporaryDirectory(prefix="peer-", dir=directory) as folder:
-        jobs = [Job(web, Path(folder) / name) for name in ("alone", "profiled")]
-        for job in jobs:
-            job.folder.mkdir()
-        samples = Path(folder) / "samples"
-        alone = run(Ours(), jobs[0], cores[0])
-        run(Ours(), jobs[1], cores[0], samples)
-        print(*profiling.table(profiling.samples(samples), alone.cpu, alone.pages), sep="\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in vars(Web()).items():
@@ -342,13 +324,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="crawlers, separated by semicolons")
     parser.add_argument("--nginx", action="store_true", help="serve files with nginx")
-    parser.add_argument("--profile", action="store_true", help="tell where the time of ours goes")
     parser.add_argument("--directory", type=Path, help="where the crawls lie meanwhile; default: the system's")
     arguments = parser.parse_args()
     web = Web(**{name: getattr(arguments, name) for name in vars(Web())})
-    if arguments.profile:
-        profile(web, arguments.directory, nginx=arguments.nginx)
-        return
     wanted = set(arguments.only.split(";")) - {""}
     rows = [Row(peer) for peer in PEERS if peer.name in (wanted or {peer.name})]
     for row in rows:
