@@ -34,7 +34,7 @@ CALLS = {
     "engine": (1350, 1420),
     "frontier": (720, 720),
     "download": (355, 355),
-    "runtime, progress, the rest of ours": (340, 340),
+    "crawl, progress, the rest of ours": (340, 340),
     "store": (200, 270),
     "credit": (190, 190),
     "parse": (185, 960),
