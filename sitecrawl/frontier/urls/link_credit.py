@@ -111,20 +111,17 @@ class LinkCredit:
 
     def _count_received(self, credited: Mapping[bytes, UrlRecord]) -> None:
         """Sections have received what their URLs have; of hosts with nothing to do nobody asks."""
-        sums: defaultdict[bytes, int] = defaultdict(int)
+        reached: defaultdict[bytes, list[bytes]] = defaultdict(list)
         for key, record in credited.items():
-            sums[record.host + record.section] += self._owed[key]
-        links: Counter[tuple[bytes, bytes]] = Counter()
-        for source, targets in self._links.items():
-            for key, number in targets.items():
-                if (target := credited.get(key)) is not None:
-                    links[source, target.host + target.section] += number
-        for section_key, amount in sums.items():
+            reached[record.host + record.section].append(key)
+        for section_key, keys in reached.items():
             host = self.hosts.at_hand(section_key[:KEY_BYTES])
             section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
             if host is not None and section is not None:
-                section.received += amount
-                section.trap.count(links[section.feeder, section_key], section.known)
+                section.received += sum([self._owed[key] for key in keys])
+                links = self._links.get(section.feeder)
+                fed = sum([links[key] for key in keys if key in links]) if links else 0
+                section.trap.count(fed, section.known)
                 self.hosts.changed(host, section)
 
     # Durability
