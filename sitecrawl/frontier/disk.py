@@ -113,8 +113,7 @@ class DiskFrontier:
         traps = options.traps if holds else replace(options.traps, hold=False)
         learns = holds and options.learn_rules
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
-        chance = Random(0)  # noqa: S311
-        self.judge = TrapJudge(traps, self.link_credit.graph, chance, joins=learns, sites_of=self.hosts.sites_of)
+        self.judge = TrapJudge(traps, self.link_credit.graph, Random(0), joins=learns)  # noqa: S311
         self.hosts.on_load = self._remember
         self.in_flight: dict[bytes, Visit] = {}
         self._limits = HostLimits(terms, self.judge, self.in_flight, lambda key: self.url_states.known(key).host)

@@ -8,7 +8,6 @@ from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.held import name_of
-from sitecrawl.frontier.judge.trap_judge import TrapJudge
 
 NAMED: Final = 2
 """Sets that are named of those that are sampled: those of which most waits."""
@@ -54,25 +53,21 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     dispatcher = frontier.dispatcher
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
-    silent, judge, probes = dispatcher.silent_hosts, frontier.judge, dispatcher.probes
+    silent, judge = dispatcher.silent_hosts, frontier.judge
+    probes, last_stage = dispatcher.probes, dispatcher.last_stage
     probed = probes.to_be_probed(last=True, but=silent)
-    going_on = judge.going_on(silent)
-    units = probed + [(host, section) for host, sections in going_on.items() for section in sections]
-    units.sort(key=lambda unit: -(unit[1] or unit[0]).queued)
-    growing = [unit for unit in units if _grows(judge, *unit)]
-    most = probes.left([unit for unit in probed if _grows(judge, *unit)])
-    grown = {host.site for host, _ in growing if host in going_on}
-    most += sum(judge.budget_left(hosts) for hosts in judge.wanted(silent) if any(one.site in grown for one in hosts))
+    sampled = [unit for unit in probed if not judge.comes_last(*unit)]
+    wanted = [(host, section) for host, sections in last_stage.sections(silent).items() for section in sections]
+    endless = [unit for unit in wanted if last_stage.grows(*unit)]
+    growing = [*sampled, *endless]
+    growing.sort(key=lambda unit: -(unit[1] or unit[0]).queued)
+    poor = [unit for unit in [*probed, *wanted] if unit not in growing]
     rules = len(frontier.forms.tests(last=True, but=silent))
-    if not (units or rules):
+    if not (growing or poor or rules):
         return None
-    return LastFetches(growing, most, [unit for unit in units if unit not in growing], rules)
-
-
-def _grows(judge: TrapJudge, host: Host, section: Section | None) -> bool:
-    if section is not None and judge.is_wanted(host):
-        return judge.grows(host, section)
-    return not judge.comes_last(host, section)
+    hosts_of_sites = [hosts for hosts in last_stage.sites(silent) if any(host in hosts for host, _ in endless)]
+    most = probes.left(sampled) + sum(map(last_stage.budget_left, hosts_of_sites))
+    return LastFetches(growing, most, poor, rules)
 
 
 def _size(unit: tuple[Host, Section | None]) -> str:

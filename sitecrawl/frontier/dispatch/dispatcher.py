@@ -20,6 +20,7 @@ from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
 from sitecrawl.frontier.hosts.host_terms import LiveTerms
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.host_limits import HostLimits
+from sitecrawl.frontier.judge.last_stage import LastStage
 from sitecrawl.frontier.judge.probes import Probes
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.queue.order import Order, class_credit, exact_credit, goes_first, level_of
@@ -75,7 +76,8 @@ class Dispatcher:
         self._ledger = link_credit.ledger
         self._states = states
         self._judge = judge
-        self.probes = Probes(judge)
+        self.last_stage = LastStage(judge, hosts.sites_of)
+        self.probes = Probes(judge, self.last_stage)
         self._forms = forms
         self._in_flight = in_flight
         self._listener = listener
@@ -186,7 +188,7 @@ class Dispatcher:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
         probes = self.probes.candidates(last=True, but=self.silent_hosts)
         tests = self._forms.tests(last=True, but=self.silent_hosts)
-        return [*self._judge.going_on(self.silent_hosts), *(host for host, _ in (*probes, *tests))]
+        return [*self.last_stage.sections(self.silent_hosts), *(host for host, _ in (*probes, *tests))]
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
@@ -272,7 +274,9 @@ class Dispatcher:
 
     def _go_on(self, now: float) -> Visit | None:
         """A URL of what is held back of a seed's site."""
-        for host, sections in sorted(self._judge.going_on(self.silent_hosts).items(), key=lambda one: one[0].turn):
+        for host, sections in sorted(
+            self.last_stage.sections(self.silent_hosts).items(), key=lambda one: one[0].turn
+        ):
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit

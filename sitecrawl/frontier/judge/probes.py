@@ -13,6 +13,7 @@ from typing import Final
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import MEASURED
+from sitecrawl.frontier.judge.last_stage import LastStage
 from sitecrawl.frontier.judge.trap_judge import LEAST_PROBES, LEAST_TRUST, PROBES_DIVISOR, TrapJudge
 
 COMPARED: Final = 64
@@ -22,10 +23,11 @@ TRUST_POWER: Final = 0.75
 
 
 class Probes:
-    """See the module. `judge` says what is held back, and draws the lots."""
+    """See the module. `judge` says what is held back, and draws the lots; `last_stage` what goes on without them."""
 
-    def __init__(self, judge: TrapJudge) -> None:
+    def __init__(self, judge: TrapJudge, last_stage: LastStage) -> None:
         self._judge = judge
+        self._last_stage = last_stage
 
     @property
     def is_due(self) -> bool:
@@ -85,8 +87,8 @@ class Probes:
     def _may_be_probed(self, host: Host, section: Section | None, *, last: bool) -> bool:
         """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
         unit = section or host
-        if last and self._judge.is_wanted(host):
-            return False  # it goes on by itself (`TrapJudge.going_on`)
+        if last and self._last_stage.is_wanted(host):
+            return False
         if self._judge.comes_last(host, section) or not last:
             return self._judge.comes_last(host, section) == last
         return unit.trap.cost < self._judge.first_probes + unit.trap.tried and self._last_cost_left > 0

@@ -22,11 +22,8 @@ Nothing is held back for what it looks like, or for what leads there: each secti
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
   in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
   so far. If novelty falls below `low`, or an end comes into sight, it is set free.
-- A verdict costs turns, and no pages. When nothing is left but demoted units, those of the seeds' sites go on
-  (`going_on`), until a host has dried up and each was looked at `FAIR` times since anything new was said. What grows
-  without end has `last_budget` fetches, together with all such sections of its site, or twice the good pages beside
-  them. So of a site with at most `last_budget` URLs, whose pages say something new, none is left, whatever was
-  thought of it.
+- A verdict costs turns, and no pages. When nothing is left but demoted units, those of the seeds' sites go on, as far
+  as their budget goes (`last_stage`).
 - Of other sites, what does not grow is fetched after all then, unless more of it waits than the whole crawl has found
   good pages: it is finite, if poor. Of the rest, probes go on until each has had its allowance, or all of them a
   share of the crawl. Then the crawl ends, and says what it left.
@@ -42,8 +39,7 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator
 from random import Random
 from typing import Final
 
@@ -91,23 +87,10 @@ LEAST_TRUST: Final = 1e-7
 
 
 class TrapJudge:
-    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back.
-    `sites_of` says of which sites the hosts with some keys are.
-    """
+    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back."""
 
-    def __init__(
-        self,
-        options: TrapOptions,
-        graph: HostGraph,
-        random: Random,
-        *,
-        joins: bool = False,
-        sites_of: Callable[[Sequence[bytes]], set[str]] = lambda _: set(),
-    ) -> None:
+    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random, *, joins: bool = False) -> None:
         self.options = options
-        self._sites_of = sites_of
-        self._named: tuple[int, set[str]] = 0, set()
-        """The sites of the seeds' hosts, and of how many they are."""
         self._joins = joins
         self.graph = graph
         self.random = random
@@ -267,12 +250,11 @@ class TrapJudge:
         bring has no end, either, as the days of a calendar. In a long drought that does not matter.
         """
         is_poor = section.looked_at >= FAIR and section.news <= FEW * section.looked_at
-        is_held = self._is_held(host, section)
         if not self.options.hold or not is_poor or section.is_requisites:
             return False
-        if is_held or host.drought.is_long(host.fetched):
+        if is_held(host, section) or host.drought.is_long(host.fetched):
             return True
-        return self.is_endless(section) or _is_brought(host, section)
+        return self.is_endless(section) or is_brought(host, section)
 
     def _is_beside(self, host: Host, section: Section) -> bool:
         """Whether a section has no end in sight, and its host has anything else to speak of."""
@@ -292,55 +274,6 @@ class TrapJudge:
     def is_named(self, host: Host) -> bool:
         """Whether a seed names `host`: somebody wants it."""
         return host.key in self.graph.seeds
-
-    def is_wanted(self, host: Host) -> bool:
-        """Whether `host` is of a site that a seed names: of such what is held back is fetched when nothing else is
-        left.
-        """
-        if self.is_named(host):
-            return True
-        seeds = self.graph.seeds
-        if len(seeds) != self._named[0]:
-            self._named = len(seeds), self._sites_of([*seeds])
-        return host.site in self._named[1]
-
-    def going_on(self, but: Container[bytes] = ()) -> dict[Host, list[Section]]:
-        """What is fetched of seeds' sites when nothing but what is held back is left, on hosts other than `but`: see
-        the module.
-        """
-        found = {}
-        for hosts in self.wanted(but):
-            has_budget = self.budget_left(hosts) > 0
-            for host in hosts:
-                held = [one for one in host.sections.values() if one.queued and self._is_held(host, one)]
-                if going_on := [one for one in held if has_budget or not self.grows(host, one)]:
-                    found[host] = going_on
-        return found
-
-    def wanted(self, but: Container[bytes] = ()) -> Iterable[Iterable[Host]]:
-        """The hosts of which something is held back that may go on, other than `but`, by their seeds' sites."""
-        sites: defaultdict[str, dict[Host, None]] = defaultdict(dict)
-        for host, _ in self.units_held(but):
-            if self.is_wanted(host) and not host.trap.is_left:
-                sites[host.site][host] = None
-        return sites.values()
-
-    @staticmethod
-    def _is_held(host: Host, section: Section) -> bool:
-        return (host.trap.demoted or section.trap.demoted) and not section.trap.is_left
-
-    def grows(self, host: Host, section: Section) -> bool:
-        """Whether no end of what is held back is in sight: of a section, or of its whole host."""
-        return host.trap.demoted or self.is_endless(section)
-
-    def budget_left(self, hosts: Iterable[Host]) -> int:
-        """Fetches that what grows on these `hosts` of a seed's site may still have when nothing else is left."""
-        units = [(host, one, self.grows(host, one)) for host in hosts for one in host.sections.values()]
-        spent = sum([one.fetched for _, one, grows in units if grows])
-        if spent < self.options.last_budget:
-            return self.options.last_budget - spent
-        beside = sum([one.good for host, one, grows in units if not (grows or _is_brought(host, one))])
-        return max(0, int(BUDGET * beside) - spent)
 
     def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
         """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
@@ -527,6 +460,11 @@ def waits_in(host: Host, section: Section | None) -> int:
     return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
 
 
+def is_held(host: Host, section: Section) -> bool:
+    """Whether a section is held back, by itself or with its host, and may go on some time."""
+    return (host.trap.demoted or section.trap.demoted) and not section.trap.is_left
+
+
 def _size_of(host: Host) -> float:
     """How large a host is without what is held back of it: what waits counts more."""
     free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
@@ -537,7 +475,7 @@ def _size(section: Section) -> float:
     return section.known + WAITING * section.queued
 
 
-def _is_brought(host: Host, section: Section) -> bool:
+def is_brought(host: Host, section: Section) -> bool:
     """Whether nobody but traps brings any of a section's URLs."""
     key = section.key[-KEY_BYTES:]
     feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
