@@ -42,4 +42,4 @@ def _sign(unit: Host | Section) -> str:
         links += f" ({trap.share:.0%} since then)"
     good = unit.successes / unit.trials if unit.trials else 0.0
     lately = f"{good:.0%} of its last pages were good"
-    return f"{growth}, {links}, {lately}" + (", and its budget is spent" if unit.gives else "")
+    return f"{growth}, {links}, {lately}" + (", and it has had its share beside the rest" if unit.gives else "")

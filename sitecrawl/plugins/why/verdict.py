@@ -127,13 +127,13 @@ def _held(case: Case) -> Iterator[Verdict]:
     if unit is None:
         return
     what = f"its section {unit.shape}" if isinstance(unit, Section) else f"its host {unit.name}"
-    free = "set it free on the dashboard, or crawl what `scrapy frontier --demoted --urls` lists as seeds"
+    free = "set it free on the dashboard, or resume with a larger SITECRAWL_TRAP_BUDGET or SITECRAWL_HOLD_TRAPS=False"
     if unit.trap.reason == Reason.BLOCKED:
         yield Verdict("blocked", f"Held back: {what} was blocked by hand", "set it free on the dashboard")
     elif unit.trap.is_full:
         number = f"the {unit.fetched:,} pages that {what} may have are fetched"
         text = f"It waits, and will: {number} (max_pages of its sheet)"
-        yield Verdict("full", text, "give its host a greater max_pages, in its sheet or on the dashboard")
+        yield Verdict("full", text, "give its host a greater max_pages in its sheet")
     elif case.is_joined:
         of = f"of {case.stands}" if case.stands else "of a page"
         rule = f", by {case.rule}" if case.rule is not None else ""
