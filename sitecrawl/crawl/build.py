@@ -40,7 +40,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
@@ -84,7 +84,7 @@ class Crawl:
     """What a project's own frontier does not have."""
     peers: Peers
     """The other workers, where the crawl is shared."""
-    terms: LiveTerms
+    terms: TermsByHost
     """What holds for the crawl and its hosts now."""
     found: FoundUrls
     seed_hosts: SeedHosts

@@ -22,7 +22,7 @@ from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
@@ -88,7 +88,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
     )
 
 
-def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
+def live_terms(settings: BaseSettings, found: Sheets) -> TermsByHost:
     """Initial terms of the crawl and its hosts. Raises `OptionError` for options that exclude each other."""
     options, chosen = frontier(settings), order(settings)
     if options.max_depth > 0 and chosen.by_level and any(sheet.max_pages for sheet in found.all):
@@ -102,7 +102,7 @@ def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
             "nothing. Take the order aopic",
             chosen.name,
         )
-    return LiveTerms(
+    return TermsByHost(
         politeness(settings),
         max_pages=options.max_pages,
         max_depth=options.max_depth,

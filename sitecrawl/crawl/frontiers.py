@@ -19,7 +19,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.http.sheets import Sheets
@@ -49,7 +49,7 @@ def join_crawl(crawler: Crawler) -> Joined | None:
 class OurFrontier:
     """Sitecrawl's frontier of a crawl; neither `whole` nor `team` where a project has one of its own."""
 
-    terms: LiveTerms
+    terms: TermsByHost
     """What holds for the crawl and its hosts now."""
     whole: DiskFrontier | None = None
     """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""

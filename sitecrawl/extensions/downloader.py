@@ -30,7 +30,7 @@ from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.extensions.download_errors import Interrupted
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 
 if TYPE_CHECKING:
     from scrapy.core.downloader import Slot
@@ -47,7 +47,7 @@ class Downloader(ScrapyDownloader):
 
     _robots: RobotsRequests | None = None
     """As `_terms`, None without our frontier."""
-    _terms: LiveTerms | None = None
+    _terms: TermsByHost | None = None
 
     def __init__(self, crawler: Crawler) -> None:
         log_as_wanted(crawler.settings)
@@ -121,7 +121,7 @@ class Downloader(ScrapyDownloader):
         """Host of `url`; none if all hosts have the same terms."""
         return host_of(url) if self._terms is not None and self._terms.sheets else ""
 
-    def _adjust(self, key: str, slot: Slot, host: str, terms: LiveTerms) -> None:
+    def _adjust(self, key: str, slot: Slot, host: str, terms: TermsByHost) -> None:
         """Set a slot's values by its host's terms. Other slots may have delays of Scrapy's AutoThrottle."""
         held = terms.of(host).politeness
         is_otherwise = (held.delay, held.per_host) != (self._said.delay, self._said.per_host)

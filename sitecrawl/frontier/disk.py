@@ -30,7 +30,7 @@ from sitecrawl.frontier.dispatch.portfolio import Portfolio
 from sitecrawl.frontier.forms.duplicates import ContentIndex
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.judge.host_limits import HostLimits
@@ -77,7 +77,7 @@ class DiskFrontier:
         wall: Callable[[], float],
         politeness: PolitenessOptions,
         options: FrontierOptions,
-        terms: LiveTerms | None = None,
+        terms: TermsByHost | None = None,
         territory: Territory | None = None,
     ) -> None:
         self._database = database
@@ -86,7 +86,9 @@ class DiskFrontier:
         self._wall = wall
         self._politeness = politeness
         self._listener = listener
-        self.terms = terms = terms or LiveTerms(politeness, max_pages=options.max_pages, max_depth=options.max_depth)
+        self.terms = terms = terms or TermsByHost(
+            politeness, max_pages=options.max_pages, max_depth=options.max_depth
+        )
         self._repeats = options.repeats
         self.has_requisites = options.requisites
         """Whether what pages are made of comes in, too."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.territory import Message, Outbox
@@ -37,7 +37,7 @@ class Intake:
         outbox: Outbox | None,
         linked_to: Callable[[bytes], None],
         backwards: bool,
-        terms: LiveTerms,
+        terms: TermsByHost,
         has_requisites: bool,
     ) -> None:
         self._seen = seen

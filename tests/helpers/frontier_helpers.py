@@ -14,7 +14,7 @@ from frontiers import Heard, PlainSeen
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue.order import order_named
@@ -103,7 +103,7 @@ class Bench:
             wall=lambda: self.wall,
             politeness=self.politeness,
             options=self.options,
-            terms=LiveTerms(
+            terms=TermsByHost(
                 self.politeness,
                 max_pages=self.options.max_pages,
                 max_depth=self.options.max_depth,

@@ -17,7 +17,7 @@ from sitecrawl.frontier.dispatch.turns import HostTurns
 from sitecrawl.frontier.dispatch.workbench import Workbench
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.last_stage import LastStage
@@ -64,7 +64,7 @@ class Dispatcher:
         listener: Listener,
         clock: Callable[[], float],
         politeness: PolitenessOptions,
-        terms: LiveTerms,
+        terms: TermsByHost,
         limits: HostLimits,
         keeps_levels: bool,
         one_by_one: bool,

@@ -27,7 +27,7 @@ from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.urls.url_states import name_of
 from sitecrawl.frontier.urls.visit import Visit
 
@@ -87,7 +87,9 @@ class Workbench:
     while the host rests whose URL is the first of all, no other is asked.
     """
 
-    def __init__(self, terms: LiveTerms, preference: Callable[[Host], bytes | None], *, waits: bool = False) -> None:
+    def __init__(
+        self, terms: TermsByHost, preference: Callable[[Host], bytes | None], *, waits: bool = False
+    ) -> None:
         self._terms = terms
         self._preference = preference
         self._waits = waits

@@ -26,8 +26,8 @@ class HostTerms:
     """Its URLs are not queued farther than so many links from a seed; 0 for no limit."""
 
 
-class LiveTerms:
-    """`max_pages` and `max_depth` are the crawl's; 0 for no limit."""
+class TermsByHost:
+    """Those of every host, by its name. `max_pages` and `max_depth` are the crawl's; 0 for no limit."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """`max_pages` of a host: when as many of its URLs have been fetched, what is left of it is held back.
 
-It waits and is counted, as what a person has blocked; a greater number, while the crawl runs or when it is resumed,
-sets it free. What its pages are made of is fetched still.
+It waits and is counted, as what a person has blocked; a crawl that is resumed with a greater number sets it free.
+What its pages are made of is fetched still.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import LiveTerms
+from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.urls.visit import Visit
 
@@ -19,7 +19,7 @@ class HostLimits:
 
     def __init__(
         self,
-        terms: LiveTerms,
+        terms: TermsByHost,
         judge: TrapJudge,
         in_flight: Mapping[bytes, Visit],
         host_key: Callable[[bytes], bytes],
