@@ -68,7 +68,7 @@ class Shape(NamedTuple):
 def shape_of(url: str) -> Shape:
     """The shape of a URL; all URLs without a path, such as `data:,text`, have that of a host's root."""
     path, _, query = target_of(url).partition("?")
-    parts = _BETWEEN_PARAMETERS.split(query) if query else []
+    parts: list[str] = _BETWEEN_PARAMETERS.split(query) if ";" in query else query.split("&")
     segments = path.split("/")
     if ";" in path:
         parts += (f";{one}" for segment in segments for one in segment.split(";")[1:] if one)

@@ -274,14 +274,13 @@ class Dispatcher:
 
     def _go_on(self, now: float) -> Visit | None:
         """A URL of what is held back of a seed's site."""
-        for host, sections in sorted(
-            self.last_stage.sections(self.silent_hosts).items(), key=lambda one: one[0].turn
-        ):
+        going_on = self.last_stage.sections(self.silent_hosts)
+        for host in sorted(going_on, key=lambda one: one.turn):
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
                 continue
-            while self._is_free(host, now) and (pick := self._portfolio.last_of(host, sections)) is not None:
+            while self._is_free(host, now) and (pick := self._portfolio.last_of(host, going_on[host])) is not None:
                 if self._must_wait(pick.entry):
                     break
                 pick.section.queue.take(pick.entry)

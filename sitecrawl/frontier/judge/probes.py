@@ -1,7 +1,8 @@
 """Which of what is held back as a trap is sampled, and for how long.
 
-While better waits a few in a hundred of all fetches are probes. When nothing but demoted units is left they go on,
-until each unit has had its allowance, or all of them a share of the crawl (`trap_judge`).
+While better waits a few in a hundred of all fetches are probes. When nothing but demoted units is left, those of the
+seeds' sites go on without (`last_stage`); of others there are probes until each unit has had its allowance, or all
+of them a share of the crawl.
 """
 
 from __future__ import annotations
