@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import forks
@@ -21,6 +23,8 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
+from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits
+from sitecrawl.plugins.recrawl.store import FAMILY, RevisitStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 HTML = {"Content-Type": "text/html"}
@@ -172,9 +176,22 @@ def test_exports_go_on(tmp_path: Path) -> None:
         assert exported() == {}
 
 
+def a_day_apart(job: Path) -> None:
+    """Date the visits as if the two nights and the coming one were a day apart, and not the seconds of a test."""
+    with closing(Database(job / "db", hash_name=HASH_NAME)) as database:
+        store, yesterday = RevisitStore(database, RecrawlOptions()), time.time() - DAY
+        for row, data in list(database.scan(FAMILY, b"P", b"Q")):
+            seen = Visits.unpack(data)
+            store.keep(row[1:], replace(seen, visited=yesterday, watched=DAY if seen.watched else 0.0))
+        batch = database.batch()
+        store.prepare(batch)
+        database.write(batch)
+
+
 def test_what_changed_before_goes_first(two_nights: tuple[LocalWeb, Path, str]) -> None:
     """In the next round what has never been fetched goes first, then what has changed in the last one."""
     web, job, _ = two_nights
+    a_day_apart(job)
     web.pages = second_night() | {"/edited": page("as it is now", ETag='"3"')}
     web.hits.clear()
     done = crawl(f"{web.root},{web.root}/late", job, RETRY_ENABLED=False, again=1, CONCURRENT_REQUESTS_PER_DOMAIN=1)
