@@ -12,7 +12,7 @@ from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.judge.trap_judge import BUDGET
+from sitecrawl.frontier.judge.trap_judge import BUDGET, LONGER
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 
 TRAPS = TrapOptions(
@@ -164,13 +164,36 @@ def test_what_does_not_grow_in_a_maze(bench):
     assert not sections["/leaf/*"].queued
 
 
+def only_pages(pages: Callable[[str], list]) -> Callable[[str], list]:
+    """A web that has nothing but them."""
+    return lambda address: pages(address)[-1:] if "home" in address else pages(address)
+
+
 def test_what_is_all_that_a_host_has(bench):
-    """Pages without end that are nearly all that is good of a host are the site, not a trap in it."""
-    crawl = bench()
-    site = Minting(page={"page": 3})
-    fetched = crawl.surf(lambda address: [*site(address)[-1:]] if "home" in address else site(address), budget=1000)
-    assert len(fetched) == 1000
-    assert not held(crawl)
+    """Pages without end that are nearly all of a host are the site, not a trap in it, up to the last budget."""
+    crawl = bench(last_budget=800)
+    seen = Held()
+    fetched = crawl.surf(watched(crawl, only_pages(Minting(page={"page": 3})), seen), budget=3000)
+    assert crawl.frontier.is_finished()
+    assert 800 <= len(fetched) < 800 + 50
+    assert len(seen) - seen.count(set()) < 50
+
+
+def test_what_is_all_and_had_an_end_in_sight(bench):
+    """It goes on for longer, here a hundred pages that link to one another and lead to others without end."""
+    crawl, maze = bench(last_budget=100), Minting(wiki={"wiki": 3})
+    maze.minted = site = 150
+    pages = only_pages(wiki(site))
+
+    def links_of(address: str) -> list:
+        if "/wiki/" in address and number_of(address) >= site:
+            return maze(address)
+        return [*pages(address), *(maze(address) if address.endswith("/wiki/7") else [])]
+
+    fetched = crawl.surf(links_of, budget=5000)
+    assert crawl.frontier.is_finished()
+    assert len({*fetched}) == len(fetched)
+    assert 4 * 100 < len(fetched) < LONGER * 1024
 
 
 def test_a_trap_on_a_foreign_host(bench):
@@ -266,7 +289,7 @@ def test_a_good_section_in_a_circle_with_a_trap(bench, seed):
             return [*(url(f"maze/{next(news)}") for _ in range(4)), *back]
         return [*back, url(f"text/{(number_of(address) + 1) % pages}"), url(f"maze/{next(news)}")]
 
-    crawl, seen = bench(), Held()
+    crawl, seen = bench(last_budget=400), Held()
     crawl.add("text/0")
     fetched = crawl.surf(watched(crawl, lambda address: [] if "home" in address else links_of(address), seen))
     assert crawl.frontier.is_finished()

@@ -84,6 +84,8 @@ def test_an_end_is_forgotten_when_growth_goes_on() -> None:
     trap = TrapState()
     assert grown(trap, range(20, 800), saturating)[-1]
     assert not grown(trap, range(800, 8000), lambda known: 5)[-1]
+    assert 400 <= 2**trap.fell_at <= 2048
+    assert TrapState.unpack(trap.pack()).fell_at == trap.fell_at
 
 
 def test_an_end_must_be_shown_anew() -> None:

@@ -16,7 +16,7 @@ SURE: Final = 2.0
 """By so many standard deviations of a share more, as it is taken of a few links only."""
 MEASURED: Final = 50
 """Links of which it is taken, at least."""
-_TRAP = struct.Struct(">?QddQBQQQd??")
+_TRAP = struct.Struct(">?QddQBQQQdB?")
 TRAP_BYTES: Final = _TRAP.size
 
 
@@ -65,6 +65,8 @@ class TrapState:
     """Whether that share was smaller than before."""
     falls: bool = False
     """Whether it is, or was: then there is an end to the section."""
+    fell_at: int = 0
+    """Bits of the number of URLs that were known when it was smaller than before for the last time."""
     sure_share: float = 0.0
     """The share of new ones when links were counted last, if that was of enough. Since then only new ones were."""
     is_stale: bool = False
@@ -120,6 +122,7 @@ class TrapState:
             self.sure_share = self.share
             if known >= 2 * self.marked:
                 self.then, self.fell = self.share, is_less
+                self.fell_at = known.bit_length() if is_less else self.fell_at
                 self._start(known)
         self.falls = self.fell or self._is_less
 
@@ -166,7 +169,7 @@ class TrapState:
             self.links,
             self.new,
             self.then,
-            self.fell,
+            self.fell | self.fell_at << 1,
             self.falls,
         )
 
@@ -175,6 +178,7 @@ class TrapState:
         trap = cls()
         numbers = _TRAP.unpack(data)
         trap.demoted, trap.since, trap.cost, trap.novelty, trap.tried, trap.reason = numbers[:6]
-        trap.marked, trap.links, trap.new, trap.then, trap.fell, trap.falls = numbers[6:]
+        trap.marked, trap.links, trap.new, trap.then, fell, trap.falls = numbers[6:]
+        trap.fell, trap.fell_at = bool(fell & 1), fell >> 1
         trap.sure_share = trap.share if trap.links >= MEASURED else 0.0
         return trap

@@ -10,7 +10,8 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   it does, it has a budget, one for all such sections of a host: twice the good pages beside them, and on a seed's
   host at least `least_budget`. While all of them together are smaller than `section_size`, or than what a host may
   be that is no seed's, they go on: of a chain of pages with one new link each nothing waits. What is nearly all that
-  a host has is the site, and is never demoted.
+  a host has is the site, and is not demoted before it has had `last_budget` fetches, or `LONGER` times as many as
+  URLs of it were known when an end was last in sight.
 - *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, and in a long drought
   whatever waits, is left without probes for as long as that is so, unless a hundredth of its own fetches since has
   said something new.
@@ -73,6 +74,9 @@ SMALL: Final = 9.0
 grows would be nearly all of the host (`BESIDES`), and never be held back."""
 BESIDES: Final = 0.1
 """Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
+LONGER: Final = 4
+"""Fetches of what is nearly all of its host, for each URL that was known of it when an end was last in sight, until
+it is demoted; or `TrapOptions.last_budget`."""
 WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 FED: Final = 0.9
@@ -257,11 +261,15 @@ class TrapJudge:
         return self.is_endless(section) or is_brought(host, section)
 
     def _is_beside(self, host: Host, section: Section) -> bool:
-        """Whether a section has no end in sight, and its host has anything else to speak of."""
+        """Whether a section has no end in sight, and its host has anything else to speak of.
+
+        What is nearly all of its host goes on for longer, and for ever if an end comes into sight now and then.
+        """
         if not self.is_endless(section):
             return False
         elsewhere, spent, _ = self._endless(host, section)
-        return elsewhere >= BESIDES * spent
+        most = max(self.options.last_budget, LONGER << section.trap.fell_at)
+        return elsewhere >= BESIDES * spent or spent >= most
 
     def _has_budget(self, host: Host, section: Section) -> bool:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
@@ -307,7 +315,8 @@ class TrapJudge:
         if self.is_named(host):
             return False
         grows = host.trap.novelty > self.options.high and not self._has_end(host)
-        is_beside = self._of_others(host) >= BESIDES * host.fetched
+        had_all = host.fetched >= self.options.last_budget
+        is_beside = had_all or self._of_others(host) >= BESIDES * host.fetched
         return grows and is_beside and _size_of(host) > self._allowed(host)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:

@@ -252,6 +252,10 @@ class HostTable:
             host = self._live[key] = self._unpack(key, data)
         return host
 
+    def changed_sections(self) -> Iterable[Section]:
+        """Those of which something has changed since the last checkpoint."""
+        return self._changed_sections.values()
+
     def sites_of(self, keys: Sequence[bytes]) -> set[str]:
         """The sites of the hosts with these keys, which need not stay in memory for it."""
         live = [self._live[key] for key in keys if key in self._live]
