@@ -209,13 +209,6 @@ class _Handler(StreamRequestHandler):
         port: int = server.getsockname()[1]
         return port
 
-    def do_port(self, argument: str) -> str:
-        *host, high, low = argument.split(",")
-        self.open_data = lambda: socket.create_connection(
-            (".".join(host), 256 * int(high) + int(low)), timeout=PATIENCE
-        )
-        return "200 Done"
-
     def do_list(self, _: str) -> str:
         return self.send(self.ftp.lines(self.folder))
 

@@ -1,7 +1,7 @@
-"""Scrapy's handler for ftp, with the limits of docs/limits.md, and with folders: a listing comes as a page of HTML.
+"""The handler for ftp: with the limits of docs/limits.md, and with folders, whose listings come as pages of HTML.
 
-FTP_USER, FTP_PASSWORD and FTP_PASSIVE_MODE are in force, and so are Scrapy's keys of `Request.meta`: `ftp_user`,
-`ftp_password`, `ftp_passive` and `ftp_local_filename`.
+FTP_USER and FTP_PASSWORD are in force, and so are Scrapy's keys of `Request.meta`: `ftp_user`, `ftp_password` and
+`ftp_local_filename`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy import Request
-from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, UnsupportedURLSchemeError
 from scrapy.http import Headers, Response
@@ -29,10 +29,8 @@ from sitecrawl.plugins.ftp.listing import Listing
 from sitecrawl.plugins.ftp.location import folder_url, location_of
 from sitecrawl.plugins.ftp.media_type import media_type_of
 from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
+from sitecrawl.plugins.ftp.session import FtpReply, Login, Session
 from sitecrawl.urls.url import FTP, Url, parse
-
-if TYPE_CHECKING:
-    from sitecrawl.plugins.ftp.session import FtpReply, Session
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +44,7 @@ _NOT_LINKS: Final = 3
 """Elements of a listing's page that count as links do, and are none."""
 
 
-class FtpDownloadHandler(FTPDownloadHandler):
+class FtpDownloadHandler(BaseDownloadHandler):
     """See the module."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -57,7 +55,7 @@ class FtpDownloadHandler(FTPDownloadHandler):
         self._max_size = limits.BODY_SIZE.read(settings)
         self._timeout = limits.TOTAL_TIME.read(settings)
         self._max_entries = max(1, (limits.FTP_ENTRIES.read_most(settings)) - _NOT_LINKS)
-        self.passive_mode = settings.getbool("FTP_PASSIVE_MODE")  # on a command line it is a word
+        self._login = Login(settings["FTP_USER"], settings["FTP_PASSWORD"])
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
         self._watch = Watch(crawler)
@@ -88,15 +86,8 @@ class FtpDownloadHandler(FTPDownloadHandler):
         return self._response(url, session, answer)
 
     def _session(self, request: Request, url: Url) -> Session:
-        from sitecrawl.plugins.ftp.client import Login  # noqa: PLC0415 - they take the reactor
-        from sitecrawl.plugins.ftp.session import Session  # noqa: PLC0415
-
         meta = request.meta
-        login = Login(
-            meta.get("ftp_user", self.default_user),
-            meta.get("ftp_password", self.default_password),
-            bool(meta.get("ftp_passive", self.passive_mode)),
-        )
+        login = Login(meta.get("ftp_user", self._login.user), meta.get("ftp_password", self._login.password))
         return Session(
             self._client,
             location_of(url),
@@ -114,9 +105,9 @@ class FtpDownloadHandler(FTPDownloadHandler):
             body = self._page(url, answer.listing, is_loop=answer.is_loop)
             headers["Content-Type"] = CONTENT_TYPE
         elif answer.file is not None:
-            body = answer.file.filename or answer.file.body.read()
+            body = answer.file
             headers["Content-Type"] = media_type_of(location_of(url).path, body)
-            headers["Local Filename"], headers["Size"] = answer.file.filename or b"", str(answer.file.size)
+            headers["Local Filename"], headers["Size"] = session.filename or b"", str(session.arrived)
         else:
             status, body = status_of(answer.code), answer.reply
             headers["Content-Type"] = "text/plain"

@@ -1,50 +1,59 @@
-"""One file or one listing over FTP (RFC 959), by Twisted's client.
+"""One file or one listing over FTP (RFC 959), on asyncio's streams.
 
 A URL with a slash at its end is a folder: the session goes there, so that no name can be taken for an option of LIST,
 and has it listed, by MLSD (RFC 3659) where the server has that. Any other is a file; where the server refuses that,
 it is listed if it is a folder.
 
-Data come from the address to which the commands go, whatever address a server names: so it cannot send the crawler
-anywhere (RFC 2577, section 3). Replies, listings and files have limits, and a session can be ended from outside.
+Data come by connections that we open (PASV, or EPSV of RFC 2428 over IPv6), from the address to which the commands
+go, whatever address a server names: so it cannot send the crawler anywhere (RFC 2577, section 3). Replies, listings
+and files have limits, and a session can be ended from outside. Where a server says the password again in a refusal,
+it is masked: that is logged, and stored.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, Final
+from os import fsdecode
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
 
-from scrapy.core.downloader.handlers.ftp import ReceivedDataProtocol
 from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectError
-from twisted.internet.protocol import ClientCreator
-from twisted.protocols.ftp import CommandFailed, ConnectionLost, FTPError
 
 from sitecrawl import http
+from sitecrawl.base.secret_settings import MASK
 from sitecrawl.extensions.download_errors import LoginRefused
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
 from sitecrawl.http.ending import Ending
-from sitecrawl.plugins.ftp.client import Client, FileData, ListingData, Login, abort, code_of, reply_of
 from sitecrawl.plugins.ftp.listing import Listing, parse_list, parse_mlsd
 from sitecrawl.plugins.ftp.location import Location, namesake
 
+MAX_REPLY: Final = 64 << 10
+"""Bytes of a reply, all its lines together. A welcome may have some."""
 BUSY: Final = 421
 """The reply of a server that has no room for another client now."""
 DONE: Final = 226
+_CHUNK: Final = 64 << 10
 _CONNECT_SECONDS: Final = 10.0
 """For which an address may be silent where there is another one to try."""
 _PERHAPS_FOLDER: Final = frozenset({450, 501, 504, 550, 553})
 """With these, servers refuse to send a folder as if it were a file."""
-_UNIQUE = re.compile(r"unique=([^;]+);", re.IGNORECASE)
-_ClientCreator: Any = ClientCreator
+_UNIQUE = re.compile(rb"unique=([^;]+);", re.IGNORECASE)
+_PASSIVE = re.compile(rb"227 .*?\d+,\d+,\d+,\d+,(\d{1,3}),(\d{1,3})")
+_EXTENDED = re.compile(rb"229 .*\(([!-~])\1\1(\d{1,5})\1\)")
+
+
+class Login(NamedTuple):
+    """Who we say that we are."""
+
+    user: str
+    password: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +64,20 @@ class FtpReply:
     """Of the reply (RFC 959, section 4.2)."""
     reply: bytes = b""
     """What the server said of a failure."""
-    file: ReceivedDataProtocol | None = None
+    file: bytes | None = None
+    """Its content, or the name under which it was put elsewhere."""
     listing: Listing | None = None
     is_loop: bool = False
     """Whether the folder is one above itself, so that nothing of it is listed."""
+
+
+class _Refused(Exception):
+    """A reply that says no."""
+
+    def __init__(self, code: int, reply: bytes) -> None:
+        super().__init__(reply)
+        self.code = code
+        self.reply = reply
 
 
 class _Enough(Exception):
@@ -92,26 +111,21 @@ class Session:
         self._bind = bind
         self._max_size = max_size
         self._max_entries = max_entries
-        self._filename = filename
+        self.filename = filename
         self._ending = Ending()
         self._address = ""
         """The last that was tried."""
-        self._control: Any = None
-        """A `Client`: Twisted's FTP has no types."""
-        self._data: FileData | ListingData | None = None
+        self._control: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        """The connection for commands."""
+        self._received = 0
+        """Bytes of replies."""
+        self.arrived = 0
+        """Bytes of the file, or of the listing, that have come."""
 
     @property
     def progress(self) -> int:
         """A number that grows with every byte that comes."""
-        if self._control is None:
-            return -1
-        received: int = self._control.received
-        return received + (self._data.size if self._data is not None else 0)
-
-    @property
-    def arrived(self) -> int:
-        """Bytes of the file, or of the listing, that have come."""
-        return self._data.size if self._data is not None else 0
+        return self._received + self.arrived if self._control is not None else -1
 
     @property
     def ip(self) -> IPv4Address | IPv6Address:
@@ -120,25 +134,14 @@ class Session:
 
     def end(self, error: Exception) -> None:
         """Let `run` raise `error`, at once."""
-        if self._ending.end(error):
-            abort(self._data)
-            abort(self._control)
+        self._ending.end(error)
 
     async def run(self) -> FtpReply:
         """Raises an `HttpError` where there is no connection, `LoginRefused`, `DownloadFailedError` for what breaks
         off, `DownloadCancelledError` for what is too large, and what `may_connect` raises and `end` was called with.
         """
-        try:
-            self._control = await self._connect()
-            return await self._answer()
-        except CommandFailed as error:
-            return FtpReply(code_of(error), reply_of(error))
-        except ConnectionLost as error:
-            return self._refused(error)
-        except FTPError as error:
-            raise DownloadFailedError(f"No connection for data: {error}") from error
-        finally:
-            self._close()
+        reply: FtpReply = await self._ending.wait(asyncio.ensure_future(self._run()))
+        return reply
 
     async def lacks(self, error: Exception) -> http.Want | None:
         """What was lacking, if `run` has raised `error` for no fault of the server."""
@@ -146,55 +149,66 @@ class Session:
             return error.want
         return await self._client.lacks_network(error, self._location.host, self._address)
 
-    def _refused(self, error: ConnectionLost) -> FtpReply:
-        """A server that lets us in says no to commands; one that does not, to all of them."""
-        cause = error.args[1].value
-        if not isinstance(cause, CommandFailed):
-            raise DownloadFailedError(f"The connection has ended: {cause}") from error
-        if code_of(cause) != BUSY:
-            raise LoginRefused(reply_of(cause).decode("latin-1")) from error
-        return FtpReply(BUSY, reply_of(cause))
-
-    def _close(self) -> None:
-        abort(self._data)
-        if self._ending.error is not None:
-            abort(self._control)
-        elif self._control is not None:
-            self._control.queueStringCommand("QUIT").addErrback(lambda _: None)
-            self._control.transport.loseConnection()
+    async def _run(self) -> FtpReply:
+        await self._connect()
+        try:
+            await self._log_in()
+            return await self._answer()
+        except _Refused as error:
+            return FtpReply(error.code, error.reply)
+        except (OSError, EOFError) as error:
+            raise DownloadFailedError(f"The connection has ended: {error}") from error
+        finally:
+            assert self._control is not None
+            writer = self._control[1]
+            if self._ending.error is None:
+                writer.write(b"QUIT\r\n")
+                writer.close()
+            else:
+                writer.transport.abort()
 
     # Connecting
 
-    async def _connect(self) -> Any:
+    async def _connect(self) -> None:
         host = self._location.host
-        addresses = [host] if literal(host) else await self._resolved(host)
+        addresses = [host] if literal(host) else await self._client.resolve(host)
         for address in addresses:
             self._may_connect(address)
-        for address in addresses[:-1]:
-            with suppress(http.ConnectionFailed):
-                return await self._open(address, _CONNECT_SECONDS)
-        return await self._open(addresses[-1])
+        for address in addresses:
+            is_last = address == addresses[-1]
+            try:
+                await self._open(address, None if is_last else _CONNECT_SECONDS)
+                break
+            except http.ConnectionFailed:
+                if is_last:
+                    raise
 
-    async def _resolved(self, host: str) -> list[str]:
-        return list(await self._ending.wait(asyncio.ensure_future(self._client.resolve(host))))
-
-    async def _open(self, address: str, seconds: float = 30.0) -> Any:
-        from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
-
+    async def _open(self, address: str, seconds: float | None) -> None:
         self._address, port = address, self._location.port
-        creator = _ClientCreator(reactor, Client, self._login, self._bind)
         try:
-            connecting = creator.connectTCP(address, port, timeout=seconds, bindAddress=self._bind)
-            control = await self._ending.wait(_future(connecting))
-        except ConnectError as error:
-            cause = OSError(error.osError or errno.ETIMEDOUT, str(error))
-            if (want := own_want(cause, address)) is not None:
-                raise http.Lacking(want, str(error)) from cause
-            if isinstance(cause, ConnectionRefusedError):
+            async with asyncio.timeout(seconds):
+                self._control = await self._streams(port)
+        except OSError as error:
+            if (want := own_want(error, address)) is not None:
+                raise http.Lacking(want, str(error)) from error
+            if isinstance(error, ConnectionRefusedError):
                 self._client.blame.answered(address, port)
-            raise http.ConnectionFailed(f"{address} cannot be connected to: {error}") from cause
+            raise http.ConnectionFailed(f"{address} cannot be connected to: {error}") from error
         self._client.blame.answered(address, port)
-        return control
+
+    async def _streams(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._address, port, local_addr=self._bind, limit=MAX_REPLY)
+
+    async def _log_in(self) -> None:
+        try:
+            await self._reply()
+            if (await self._command(f"USER {self._login.user}")).startswith(b"3"):
+                await self._command(f"PASS {self._login.password}")
+            await self._command("TYPE I")
+        except _Refused as error:
+            if error.code != BUSY:
+                raise LoginRefused(error.reply.decode("latin-1")) from error
+            raise
 
     # What is asked for
 
@@ -203,25 +217,27 @@ class Session:
             return await self._folder()
         try:
             return await self._file()
-        except CommandFailed as refused:
-            if code_of(refused) not in _PERHAPS_FOLDER:
+        except _Refused as refused:
+            if refused.code not in _PERHAPS_FOLDER:
                 raise
             try:
                 return await self._folder()
-            except CommandFailed:
+            except _Refused:
                 raise refused from None
 
     async def _file(self) -> FtpReply:
-        file = self._data = FileData(self._address, self._filename, self._took)
-        try:
-            await self._transfer(f"RETR {self._path}")
-        finally:
-            file.close()
-        return FtpReply(DONE, file=file)
+        with closing(self._place()) as file:
 
-    def _took(self, size: int) -> None:
-        if size > self._max_size:
-            self.end(DownloadCancelledError(f"A file of more than {self._max_size} bytes"))
+            def take(data: bytes) -> None:
+                if self.arrived > self._max_size:
+                    raise DownloadCancelledError(f"A file of more than {self._max_size} bytes")
+                file.write(data)
+
+            await self._transfer(f"RETR {self._path}", take)
+            return FtpReply(DONE, file=file.getvalue() if isinstance(file, BytesIO) else self.filename)
+
+    def _place(self) -> BinaryIO:
+        return BytesIO() if self.filename is None else Path(fsdecode(self.filename)).open("wb")
 
     async def _folder(self) -> FtpReply:
         has_mlsd = await self._has_mlsd()
@@ -229,25 +245,23 @@ class Session:
         if await self._enter(has_mlst=has_mlsd):
             return FtpReply(DONE, listing=listing, is_loop=True)
 
-        def took(size: int) -> None:
-            if size > self._max_size:
-                listing.is_full = True
+        def take(data: bytes) -> None:
+            listing.feed(data)
+            listing.is_full |= self.arrived > self._max_size
             if listing.is_full:
-                self.end(_Enough())
+                raise _Enough
 
-        self._data = ListingData(self._address, listing, took)
         with suppress(_Enough):
-            await self._transfer("MLSD" if has_mlsd else "LIST")
-        if not listing.is_full:
+            await self._transfer("MLSD" if has_mlsd else "LIST", take)
             listing.end()
         return FtpReply(DONE, listing=listing)
 
     async def _has_mlsd(self) -> bool:
         try:
             features = await self._command("FEAT")
-        except CommandFailed:
+        except _Refused:
             return False
-        return any(line.strip().upper().startswith("MLST") for line in features)
+        return any(line.strip().upper().startswith(b"MLST") for line in features.split(b"\n"))
 
     async def _enter(self, *, has_mlst: bool) -> bool:
         """Go into the folder. Gives whether that is the folder above it that has its name: a symbolic link leads back
@@ -264,25 +278,69 @@ class Session:
         await self._command(f"CWD {rest.decode('latin-1')}")
         return there == await self._where(has_mlst=has_mlst)
 
-    async def _where(self, *, has_mlst: bool) -> str:
+    async def _where(self, *, has_mlst: bool) -> bytes:
         """What is the same for the same folder alone, if the server says so: a number, or a path without links."""
         if has_mlst:
-            with suppress(CommandFailed):
-                if (found := _UNIQUE.search("".join(await self._command("MLST")))) is not None:
+            with suppress(_Refused):
+                if (found := _UNIQUE.search(await self._command("MLST"))) is not None:
                     return found[1]
-        return "".join(await self._command("PWD"))
+        return await self._command("PWD")
 
     @property
     def _path(self) -> str:
-        return self._location.path.decode("latin-1")  # as Twisted encodes commands: the same bytes
+        return self._location.path.decode("latin-1")  # as commands are encoded: the same bytes
 
-    async def _command(self, text: str) -> list[str]:
-        reply: list[str] = await self._ending.wait(_future(self._control.queueStringCommand(text)))
+    # The protocol
+
+    async def _command(self, text: str) -> bytes:
+        assert self._control is not None
+        self._control[1].write(text.encode("latin-1", "replace") + b"\r\n")
+        return await self._reply()
+
+    async def _reply(self) -> bytes:
+        """The lines of the next reply. Raises `_Refused` for one that says no."""
+        assert self._control is not None
+        lines: list[bytes] = []
+        size = 0
+        while not lines or not lines[-1].startswith(lines[0][:3] + b" "):
+            try:
+                line = await self._control[0].readuntil(b"\n")
+            except asyncio.LimitOverrunError:
+                size = MAX_REPLY + 1
+            else:
+                self._received += len(line)
+                size += len(line)
+                lines.append(line.rstrip(b"\r\n"))
+            if size > MAX_REPLY:
+                raise DownloadFailedError("A reply that does not end")
+            if not lines[0][:3].isdigit():
+                raise DownloadFailedError("What answers speaks no FTP")
+        reply = b"\r\n".join(lines)
+        if (code := int(lines[0][:3])) >= 400:
+            password = self._login.password.encode("latin-1", "replace")
+            raise _Refused(code, reply.replace(password, MASK.encode()) if password else reply)
         return reply
 
-    async def _transfer(self, command: str) -> None:
-        await self._ending.wait(_future(self._control.receiveFromConnection([command], self._data)))
+    async def _transfer(self, command: str, take: Callable[[bytes], None]) -> None:
+        """Give what comes for a command to `take`."""
+        reader, writer = await self._data_connection()
+        try:
+            is_begun = (await self._command(command)).startswith(b"1")
+            while data := await reader.read(_CHUNK):
+                self.arrived += len(data)
+                take(data)
+        finally:
+            writer.transport.abort()
+        if is_begun:
+            await self._reply()
 
-
-def _future(deferred: Deferred[Any]) -> asyncio.Future[Any]:
-    return asyncio.ensure_future(maybe_deferred_to_future(deferred))
+    async def _data_connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if ":" in self._address:
+            found = _EXTENDED.match(await self._command("EPSV"))
+            port = 0 if found is None else int(found[2])
+        else:
+            found = _PASSIVE.match(await self._command("PASV"))
+            port = 0 if found is None else 256 * int(found[1]) + int(found[2])
+        if not 0 < port < 1 << 16:
+            raise DownloadFailedError("No connection for data: the server names no port")
+        return await self._streams(port)
