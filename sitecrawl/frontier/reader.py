@@ -8,7 +8,6 @@ a whole table.
 from __future__ import annotations
 
 import heapq
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -19,7 +18,7 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, REMOTE, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
@@ -93,24 +92,6 @@ class KnownRule(NamedTuple):
 _SHARED: Final = (
     "{} is shared with other workers, and what waits is in Redis: -s SITECRAWL_CLUSTER=URL has it read there"
 )
-
-
-def files_elsewhere(database: Database) -> list[str]:
-    """See `FrontierReader.remote_files`. Raises `CorruptFile`."""
-    prefix = REMOTE + b"warc/"
-    rows = database.scan("meta", prefix, next_prefix(prefix))
-    try:
-        places = Counter(str(json.loads(value)["at"]) for _, value in rows)
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptFile(
-            f"{database.path} says of files elsewhere what cannot be read ({error}): restore it from a copy"
-        ) from error
-    return [files_at(url, number) for url, number in places.most_common()]
-
-
-def files_at(url: str, number: int) -> str:
-    """In words."""
-    return f"{'1 WARC file' if number == 1 else f'{number:,} WARC files'} at {url}"
 
 
 class FrontierReader:
@@ -241,10 +222,6 @@ class FrontierReader:
     def outcomes(self) -> Outcomes:
         """How many pages came, and why hosts gave none."""
         return Outcomes.unpack(self._database.get("meta", OUTCOMES))
-
-    def remote_files(self) -> list[str]:
-        """How many WARC files stores elsewhere have, and where, in words."""
-        return files_elsewhere(self._database)
 
     # What waits
 

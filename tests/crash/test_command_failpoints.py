@@ -103,7 +103,7 @@ def test_upload(job: Path, tmp_path: Path, log: Path) -> None:
     """What the store has by then is not sent again, and in the end it has all."""
     store = tmp_path / "store"
     words = with_settings("upload", "-d", str(job), settings={"SITECRAWL_REMOTE": f"file://{store}"})
-    for times in (1, 3):
+    for times in (1, 4):
         killed_at(UPLOAD, words, log, times)
     there = {file.name: file.stat().st_mtime_ns for file in store.glob("job/warc/*")}
     made(words, log)

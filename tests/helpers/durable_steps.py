@@ -46,7 +46,6 @@ END = (
     "frontier.urls.crawl_seen.CrawlSeen.save: batch",
     "plugins.remote.copy.write_snapshot: unlink",
     "plugins.remote.uploads.Upload.send: unlink",
-    "plugins.remote.copy.RemoteCopy.finish: batch",
 )
 
 
@@ -88,7 +87,7 @@ MARKS = _replaced("plugins.export.marks.write_marks")
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
-UPLOAD = "plugins.remote.copy.send_all: batch"
+UPLOAD = "plugins.remote.store.Remote.send: put"
 INDEX = ("plugins.export.fulltext._make: commit", "plugins.export.fulltext.SearchIndex._transaction: commit")
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
 FOLDER = "plugins.keyword.folder.PageFolder.save: replace"

@@ -1,8 +1,6 @@
 """Files on their way to a store, one after the other, in a thread of their own.
 
-A file waits until the store has confirmed it, through as many attempts as that takes; pauses between them grow. What
-was confirmed is handed out by `take`, once. A process that dies loses nothing but the knowledge of what it has sent:
-`Remote.send` asks the store before it sends a file.
+A file waits until the store has confirmed it, through as many attempts as that takes; pauses between them grow.
 """
 
 from __future__ import annotations
@@ -44,24 +42,25 @@ class Upload(NamedTuple):
             self.path.unlink(missing_ok=True)
 
 
-def _nobody() -> None:
-    """Hears that nothing waits."""
+def files_at(url: str, number: int) -> str:
+    """How many WARC files the store at `url` has, in words."""
+    return f"{'1 WARC file' if number == 1 else f'{number:,} WARC files'} at {url}"
 
 
 class Uploads:
-    """See the module. Any thread may call."""
+    """See the module."""
 
     def __init__(self, remote: Remote, first_pause: float = FIRST_PAUSE) -> None:
         self.remote = remote
+        self.files = 0
+        """Files that the store has, without those that were made."""
+        self.sent = 0
+        """Bytes that were sent."""
         self.failures = 0
         """Attempts that came to nothing."""
-        self.trouble = ""
-        """What the last attempt met with; empty if it succeeded."""
         self._first_pause = first_pause
         self._changed = threading.Condition()
         self._queue: deque[Upload] = deque()
-        self._sent: list[Sent] = []
-        self._idle_listener: Callable[[], None] = _nobody
         self._is_over = False
         self._thread = threading.Thread(target=self._work, name="uploads", daemon=True)
 
@@ -78,23 +77,9 @@ class Uploads:
         """Files that are not confirmed, the one that is being sent among them."""
         return len(self._queue)
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether anything may still be sent."""
-        return self._thread.is_alive()
-
-    def take(self) -> list[Sent]:
-        """What has been confirmed since the last call."""
-        with self._changed:
-            sent, self._sent = self._sent, []
-        return sent
-
-    def on_idle(self, listener: Callable[[], None]) -> None:
-        """Call it, in some thread, when nothing waits: now, or each time that this comes about."""
-        with self._changed:
-            self._idle_listener = listener
-            if not self._queue:
-                listener()
+    def __str__(self) -> str:
+        waiting = f", {self.waiting:,} waiting" if self.waiting else ""
+        return f"{files_at(self.remote.url, self.files)}{waiting}"
 
     def stop(self) -> None:
         """Begin nothing more. What is being sent may end or not."""
@@ -103,22 +88,9 @@ class Uploads:
             self._changed.notify_all()
 
     def _work(self) -> None:
-        pause = self._first_pause
         while (upload := self._next()) is not None:
-            try:
-                sent: Sent | None = upload.send(self.remote)
-            except RemoteError as error:
-                self._failed(error)
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_over, pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-                continue
-            except (SitecrawlError, OSError) as error:  # of the file here: another attempt would meet the same
-                logger.error("Not sent to %s: %s", self.remote.url, error)
-                self.failures += 1
-                sent = None
-            pause = self._first_pause
-            self._done(sent)
+            if self._bring(upload):
+                self._queue.popleft()
 
     def _next(self) -> Upload | None:
         """The oldest, when there is one; None at the end."""
@@ -126,19 +98,27 @@ class Uploads:
             self._changed.wait_for(lambda: self._queue or self._is_over)
             return None if self._is_over else self._queue[0]
 
-    def _failed(self, error: RemoteError) -> None:
-        if not self.trouble:
-            logger.warning("%s. The crawl goes on, and %d files wait to be sent", error, self.waiting)
-        self.failures += 1
-        self.trouble = str(error)
-
-    def _done(self, sent: Sent | None) -> None:
-        if self.trouble and sent is not None:
-            logger.info("%s takes files again", self.remote.url)
-            self.trouble = ""
-        with self._changed:
-            self._queue.popleft()
-            if sent is not None:
-                self._sent.append(sent)
-            if not self._queue:
-                self._idle_listener()
+    def _bring(self, upload: Upload) -> bool:
+        """Try until the store has it, or nobody can send it; False where all is over before."""
+        pause = self._first_pause
+        while not self._is_over:
+            try:
+                sent = upload.send(self.remote)
+            except RemoteError as error:
+                if pause == self._first_pause:
+                    logger.warning("%s. The crawl goes on, and %d files wait to be sent", error, self.waiting)
+                self.failures += 1
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_over, pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            except (SitecrawlError, OSError) as error:  # of the file here: another attempt would meet the same
+                logger.error("Not sent to %s: %s", self.remote.url, error)
+                self.failures += 1
+                return True
+            else:
+                if pause > self._first_pause:
+                    logger.info("%s takes files again", self.remote.url)
+                self.files += upload.make is None
+                self.sent += sent.size if sent.is_new else 0
+                return True
+        return False

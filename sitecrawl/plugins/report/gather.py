@@ -122,8 +122,6 @@ class ReportData:
     stored: Stored
     rounds: list[Round]
     """The last ones, the newest first."""
-    remote: list[str]
-    """What stores elsewhere have of it, in words."""
     web: Web
 
 
@@ -162,7 +160,6 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             searched=searched,
             stored=stored,
             rounds=read_rounds(reader.database)[: -ROUNDS - 1 : -1],
-            remote=reader.remote_files(),
             web=web,
         )
 

@@ -40,14 +40,24 @@ def file(folder: Path, name: str) -> Upload:
 
 
 def test_in_their_order(uploads: Uploads, store: Path, tmp_path: Path) -> None:
-    """Each is told of once."""
+    """Each is counted, with its size."""
     names = ["a", "b", "c"]
     for name in names:
         uploads.add(file(tmp_path, name))
     until(lambda: uploads.waiting == 0, "all are sent")
-    assert [sent.name for sent in uploads.take()] == names
-    assert uploads.take() == []
+    assert (uploads.files, uploads.sent) == (3, 3)
+    assert str(uploads) == f"3 WARC files at file://{store}"
     assert sorted(path.name for path in store.iterdir()) == names
+
+
+def test_what_is_there(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+    """It is not sent again, and counts as a file that the store has."""
+    store.mkdir()
+    (store / "a").write_text("b")
+    uploads.add(file(tmp_path, "a"))
+    until(lambda: uploads.waiting == 0, "it is asked for")
+    assert (uploads.files, uploads.sent) == (1, 0)
+    assert (store / "a").read_text() == "b"
 
 
 def test_a_store_that_comes_back(
@@ -58,11 +68,10 @@ def test_a_store_that_comes_back(
     store.write_text("in the way")
     uploads.add(file(tmp_path, "a"))
     until(lambda: uploads.failures > 2, "several attempts have failed")
-    assert (uploads.waiting, bool(uploads.trouble)) == (1, True)
+    assert (uploads.waiting, str(uploads)) == (1, f"0 WARC files at file://{store}, 1 waiting")
     store.unlink()
     until(lambda: uploads.waiting == 0, "the file is sent")
     assert (store / "a").read_text() == "a"
-    assert uploads.trouble == ""
     told = [record.levelname for record in caplog.records]
     assert told == ["WARNING", "INFO"]
 
@@ -72,8 +81,7 @@ def test_a_file_that_is_gone_here(uploads: Uploads, tmp_path: Path) -> None:
     uploads.add(Upload("gone", tmp_path / "gone"))
     uploads.add(file(tmp_path, "a"))
     until(lambda: uploads.waiting == 0, "nothing waits")
-    assert [sent.name for sent in uploads.take()] == ["a"]
-    assert uploads.failures == 1
+    assert (uploads.files, uploads.failures) == (1, 1)
 
 
 def test_a_file_that_is_made(uploads: Uploads, store: Path, tmp_path: Path) -> None:
@@ -85,23 +93,13 @@ def test_a_file_that_is_made(uploads: Uploads, store: Path, tmp_path: Path) -> N
     assert not passing.exists()
 
 
-def test_the_end(uploads: Uploads, store: Path, tmp_path: Path) -> None:
-    """Who waits for the end of all hears of it, at once where nothing waits."""
-    heard: list[int] = []
-    uploads.on_idle(lambda: heard.append(uploads.waiting))
-    assert heard == [0]
-    uploads.add(file(tmp_path, "a"))
-    until(lambda: len(heard) == 2, "it is heard again")
-    assert heard == [0, 0]
-
-
 def test_no_more_after_the_end(uploads: Uploads, store: Path, tmp_path: Path) -> None:
     """What waits for a store that is away is waited for no longer."""
     store.write_text("in the way")
     uploads.add(file(tmp_path, "a"))
     until(lambda: uploads.failures > 0, "an attempt has failed")
     uploads.stop()
-    until(lambda: not uploads.is_alive, "the thread has ended")
+    until(lambda: not uploads._thread.is_alive(), "the thread has ended")
     assert uploads.waiting == 1
 
 

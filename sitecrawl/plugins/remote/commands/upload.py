@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.display import visible
+from sitecrawl.base.display import size, visible
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Database
@@ -18,7 +18,9 @@ from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import stores_of
-from sitecrawl.plugins.remote.copy import open_place, place_of, send_all, sum_of
+from sitecrawl.plugins.remote.copy import index_of, open_place, place_of, warc_files
+from sitecrawl.plugins.remote.store import Sent
+from sitecrawl.plugins.remote.uploads import files_at
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -54,5 +56,12 @@ class Command(ReadingCommand):
             )
             with closing(WarcStore(path, warc)) as store:
                 store.recover(json.loads(position) if position else None)
-                done, figures = send_all(remote, store, database)
-        return visible(f"{figures}; {sum_of(done)} now")
+                store.finish_file()
+                files = [one.send(remote) for one in warc_files(store, with_current=True)]
+                done = [*files, *(one.send(remote) for one in index_of(store))]
+        return visible(f"{files_at(remote.url, len(files))}; {_sum_of(done)} now")
+
+
+def _sum_of(done: list[Sent]) -> str:
+    new = [one for one in done if one.is_new]
+    return f"{len(new):,} files sent, {size(sum(one.size for one in new))}"
