@@ -108,7 +108,7 @@ def about(topic: str) -> Callable[[Page], bool]:
 def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) -> list[bool]:
     """For every page that was fetched, whether it is about the topic."""
     is_about = about(topic)
-    focus = Focus(Topic(topic), threshold)
+    focus = Focus(Topic([topic]), threshold)
     order = order_named("bfs" if policy == "bfs" else "aopic")
     harvest: list[bool] = []
     with (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
@@ -16,9 +15,6 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.options import closing
 from sitecrawl.crawl.privates import is_closing, stop, wake
-
-SAID: Final = "said"
-"""Word before a message from one worker's spider to those of the others."""
 
 
 class FrontierListener:
@@ -41,7 +37,7 @@ class FrontierListener:
         """Called when a checkpoint should not wait."""
         self.on_seed: list[Callable[[str], bool]] = []
         """Called with each pushed seed; False if it is none."""
-        self.on_word: dict[str, Callable[[str], None]] = {SAID: self._said}
+        self.on_word: dict[str, Callable[[str], None]] = {}
         """Called with what follows the word in a message of another worker; that of "" with messages without one."""
 
     def given_up(self, key: bytes) -> None:
@@ -90,7 +86,3 @@ class FrontierListener:
 
     def seed_pushed(self, text: str) -> bool:
         return all(listener(text) for listener in self.on_seed)
-
-    def _said(self, text: str) -> None:
-        if (heard := getattr(self._crawler.spider, "heard", None)) is not None:
-            heard(text)

@@ -50,7 +50,6 @@ PAGES = {
     "/bikes": '<div class="bike"><h2>Seven</h2><a href="/bike/7">7</a></div>',
     "/bike/7": "<h1>Seven</h1><p class=price>7,50</p>",
     "/docs": TEXT,
-    "/panels": TEXT,
     "/feed.xml": FEED,
     "/picture.png": "\x89PNG",
 }

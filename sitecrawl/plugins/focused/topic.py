@@ -10,7 +10,7 @@ The sample and what was learned of it live in memory: a crawl that is resumed le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from scipy.sparse import csr_matrix, vstack
@@ -22,14 +22,12 @@ SAMPLE: Final = 512
 """Pages from which `idf` is learned."""
 _FIRST: Final = 8
 _FEATURES: Final = 1 << 18
-_KEPT_TERMS: Final = 500
-"""Of an example, the most frequent ones: they are kept in every checkpoint."""
 
 
 class Topic:
-    """What a crawl looks for. Relevance goes from 0 to 1."""
+    """What a crawl looks for: a query, example pages, or both. Relevance goes from 0 to 1."""
 
-    def __init__(self, query: str = "") -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
         self._vectorizer = HashingVectorizer(
             analyzer=words, n_features=_FEATURES, norm=None, alternate_sign=False, dtype=float
         )
@@ -37,25 +35,8 @@ class Topic:
         self._sample: list[Any] = []
         self._met = 0
         self._learn_at = _FIRST
-        self._parts: list[Any] = [self._counts([query])] if query else []
+        self._parts = [self._counts([text]) for text in texts]
         self._topic: Any = None
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a query or an example, so that a text can be relevant at all."""
-        return bool(self._parts)
-
-    def add_example(self, text: str) -> dict[str, float]:
-        """This is what is wanted. Returns the example in short, for `restore_example`."""
-        counts = self._counts([text])
-        frequent = sorted(zip(counts.data, counts.indices, strict=True), reverse=True)[:_KEPT_TERMS]
-        self._add(counts)
-        return {str(index): float(number) for number, index in frequent}
-
-    def restore_example(self, kept: Mapping[str, float]) -> None:
-        places = [int(index) for index in kept]
-        rows = [0] * len(places)
-        self._add(csr_matrix((list(kept.values()), (rows, places)), shape=(1, _FEATURES)))
 
     def relevance(self, texts: Sequence[str]) -> list[float]:
         """Of short texts, such as links."""
@@ -67,16 +48,10 @@ class Topic:
         self._learn(counts)
         return self._cosines(counts)[0]
 
-    def _add(self, counts: Any) -> None:
-        self._parts.append(counts)
-        self._topic = None
-
     def _counts(self, texts: Sequence[str]) -> Any:
         return self._vectorizer.transform(texts)
 
     def _cosines(self, counts: Any) -> list[float]:
-        if not self._parts:
-            return [0.0] * counts.shape[0]
         if self._topic is None:
             mean = self._weighed(vstack(self._parts)).sum(axis=0)
             self._topic = csr_matrix(

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from crawling import scrapy
-from localweb import Answer, LocalWeb, Page
+from localweb import LocalWeb, Page
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import OptionError, SitecrawlError
@@ -33,7 +33,6 @@ def site() -> dict[str, Page]:
         text, name = (SOLAR, "energy") if n == 5 else (NOISE, "food")
         pages[f"/f{n}/"] = page(n, text, *(f"/f{n}/{name}{m}" for m in range(6)))
         pages |= {f"/f{n}/{name}{m}": page(100 * n + m, text) for m in range(6)}
-    pages["/moved"] = Answer(b"", 301, {"Location": "/f5/energy0"})
     return pages
 
 
@@ -80,24 +79,6 @@ def test_what_is_off_topic_is_dropped(web: LocalWeb, tmp_path: Path) -> None:
     assert re.search(r"off topic +5 pages, whose 30 links were not followed", done.stderr)
 
 
-@pytest.mark.deep
-def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> None:
-    """An example by URL is fetched first, over a redirect; after a stop it is known and not fetched again."""
-    before = len(web.hits)
-    words = ("-a", f"examples={web.root}/moved")
-    assert focused(web, tmp_path, *words, "-a", "max_pages=3").returncode == 0
-    first = [hit.path for hit in web.hits[before:] if hit.path != "/robots.txt"]
-    assert first[:2] == ["/moved", "/f5/energy0"]
-    before = len(web.hits)
-    done = focused(web, tmp_path, *words)
-    assert done.returncode == 0, done.stderr
-    paths = [hit.path for hit in web.hits[before:] if hit.path != "/robots.txt"]
-    assert not {"/moved", "/f5/energy0"} & set(paths)
-    first_energy = paths.index("/f5/energy1")
-    assert energy(paths[first_energy : first_energy + 7]) == 5
-    assert energy(paths) == 5
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -106,7 +87,7 @@ def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> No
         ({"topic": "x", "threshold": "2"}, "threshold is a number above 0"),
         ({"topic": "x", "min_relevance": "low"}, "min_relevance is a number above 0"),
         ({"topic": "x", "treshold": "0.5"}, r"is threshold meant\?"),
-        ({"examples": "no url"}, "is no URL"),
+        ({"examples": "none.html"}, "none.html cannot be read"),
     ],
 )
 def test_bad_arguments(given: dict[str, str], why: str) -> None:

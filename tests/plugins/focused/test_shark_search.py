@@ -17,7 +17,7 @@ def link(path: str, text: str = "") -> Link:
 
 def test_words_of_the_link_and_relevance_of_the_page(new_topic: type[Topic]) -> None:
     """Both make a link promise; neither alone promises as much as both."""
-    focus = Focus(new_topic("solar panels"), 0.1)
+    focus = Focus(new_topic(["solar panels"]), 0.1)
     links = [link("x/solar-panels"), link("y/1", "Solar panels"), link("z/2", "imprint")]
     on_topic = focus.promises(links, 0.6, 0)
     off_topic = focus.promises(links, 0.0, 0)
@@ -29,14 +29,14 @@ def test_words_of_the_link_and_relevance_of_the_page(new_topic: type[Topic]) -> 
 
 def test_a_promise_fades(new_topic: type[Topic]) -> None:
     """Behind a page that did not keep its promise there is half of it."""
-    focus = Focus(new_topic("solar"), 0.1)
+    focus = Focus(new_topic(["solar"]), 0.1)
     first = focus.promises([link("a/1")], 0.0, 800)[0]
     assert focus.promises([link("a/2")], 0.0, first)[0] == first / 4 > 0
 
 
 def test_a_folder_speaks_for_its_pages(new_topic: type[Topic]) -> None:
     """Where relevant pages were read, more are promised, and where others were, fewer."""
-    focus = Focus(new_topic("solar panels"), 0.1)
+    focus = Focus(new_topic(["solar panels"]), 0.1)
     for number in range(5):
         focus.page(f"http://a.example/good/{number}", "solar panels")
         focus.page(f"http://a.example/bad/{number}", "cookies")

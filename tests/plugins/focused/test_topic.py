@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 def test_relevance_orders_texts(new_topic: type[Topic]) -> None:
     """More of the topic is more relevant, nothing of it is 0, the same is 1; and long texts are not preferred."""
-    topic = new_topic("solar panels")
+    topic = new_topic(["solar panels"])
     much, little, none = topic.relevance(["solar panels on roofs", "roofs with one panel, solar", "wind and water"])
     assert much > little > none == 0
     assert topic.relevance(["Panels: solar"]) == [pytest.approx(1)]
@@ -25,7 +24,7 @@ def test_relevance_orders_texts(new_topic: type[Topic]) -> None:
 
 def test_words_that_are_everywhere_count_less(new_topic: type[Topic]) -> None:
     """What every page of a site says does not tell its pages apart, once some have been met."""
-    topic = new_topic("company bridge")
+    topic = new_topic(["company bridge"])
     before = topic.relevance(["company news"])[0]
     for number in range(40):
         topic.read(f"company page number{number}")
@@ -34,22 +33,15 @@ def test_words_that_are_everywhere_count_less(new_topic: type[Topic]) -> None:
 
 
 def test_examples(new_topic: type[Topic]) -> None:
-    """Pages stand for a topic as a query does; kept in short, they do so again."""
-    topic = new_topic()
-    assert not topic.is_known
-    assert topic.read("anything") == 0
-    kept = topic.add_example("bridges of steel, bridges of stone, arches")
-    again = new_topic()
-    again.restore_example(json.loads(json.dumps(kept)))
-    for one in (topic, again):
-        assert one.is_known
-        near, far = one.relevance(["an old bridge of stone, with arches", "the weather of today"])
-        assert near > far
+    """Pages stand for a topic as a query does."""
+    topic = new_topic(["bridges of steel, bridges of stone, arches"])
+    near, far = topic.relevance(["an old bridge of stone, with arches", "the weather of today"])
+    assert near > far
 
 
 def test_memory_is_bounded(new_topic: type[Topic]) -> None:
     """Of the pages that were met a sample stays, spread over all of them."""
-    topic = new_topic("bridge")
+    topic = new_topic(["bridge"])
     with patch("sitecrawl.plugins.focused.topic.SAMPLE", 20):
         for number in range(100):
             topic.read(f"w{number}")
