@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from crawling import scrapy
@@ -12,10 +12,10 @@ from redis_servers import Server
 
 from sitecrawl.cluster.copy import copied
 from sitecrawl.cluster.outside import opened
-from sitecrawl.plugins.report.gather import gather_web
+from sitecrawl.pagestore import PageReader
+from sitecrawl.plugins.report.web import Groups, Web, read_web
 
 PAGES = 80
-KEPT = ("responses", "pages", "html_pages", "quantiles", "statuses", "types", "languages")
 
 
 @pytest.mark.deep
@@ -32,16 +32,17 @@ def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -
         with fleet(tmp_path, 2, web.seeds[0], redis.url, **crawl) as workers:
             assert [worker.wait() for worker in workers] == [0, 0], [worker.log[-2000:] for worker in workers]
         assert {url for worker in workers for url in worker.pages()} == urls_of(web)
-    alone = gather_web(tmp_path / "alone")
+    alone = told_of(tmp_path / "alone")
     stores = [worker.folder / "job" for worker in workers]
     with opened({"url": redis.url}, "web") as shared, copied(shared, stores) as directory:
-        together = gather_web(directory)
-    assert {name: together[name] for name in KEPT} == {name: alone[name] for name in KEPT}
-    figures, single = values(together), values(alone)
+        together = told_of(directory)
+    near, single = dict(together.near), dict(alone.near)
     assert single.pop("same_worker") is None
-    assert figures["same_site"] <= figures.pop("same_worker") <= 1
-    assert figures == single
+    assert (near["same_site"] or 0) <= (near.pop("same_worker") or 2) <= 1
+    assert near == single
+    assert replace(together, near={}) == replace(alone, near={})
 
 
-def values(web: dict[str, Any]) -> dict[str, Any]:
-    return {name: figure["value"] for name, figure in web["figures"].items()}
+def told_of(job: Path) -> Web:
+    with PageReader(job) as reader:
+        return replace(read_web(reader), depths=Groups())

@@ -26,7 +26,7 @@ from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
 
-READERS: Final = (("pages",), ("frontier",), ("rank",), ("report", "--search-pages", "5"))
+READERS: Final = (("pages",), ("frontier",), ("rank",), ("report",))
 
 
 @dataclass

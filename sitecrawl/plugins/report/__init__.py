@@ -18,5 +18,4 @@ PLUGIN = Plugin(
     settings=(REPORT,),
     outputs={REPORT: "sitecrawl.plugins.report.commands.report.report_to"},
     commands={"report": "sitecrawl.plugins.report.commands.report.Command"},
-    needs=("why",),
 )

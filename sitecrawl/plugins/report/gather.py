@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sitecrawl import __version__
 from sitecrawl.crawl.refusals import ADVICE, summed_up
 from sitecrawl.crawl.site_facts import HostPages
-from sitecrawl.crawldir.directory import Manifest, manifest_of
+from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.refusals import RefusalTotals
@@ -29,7 +29,6 @@ from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.plugins.report.web import Web, read_web
-from sitecrawl.plugins.why.linkers import Linkers, find_linkers
 
 HOSTS: Final = 50
 ROUNDS: Final = 31
@@ -37,8 +36,6 @@ ROUNDS: Final = 31
 DEMOTED: Final = 100
 ROWS: Final = 25
 PICTURES: Final = 12
-SEARCHED: Final = 5000
-"""HTML pages whose links are read to find who links to dead ones, by default."""
 
 _REPEATED = """
 SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
@@ -116,16 +113,15 @@ class ReportData:
     held: list[HeldSet]
     """What is demoted, with some of its URLs."""
     held_count: int
-    dead: list[tuple[DeadLink, list[str]]]
-    """With the pages that link there."""
-    searched: Linkers
+    dead: list[tuple[DeadLink, str]]
+    """With the page where it was first found; empty for a seed."""
     stored: Stored
     rounds: list[Round]
     """The last ones, the newest first."""
     web: Web
 
 
-def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
+def gather(directory: Path) -> ReportData:
     """Read the crawl in `directory`, as of its last checkpoint. Raises `StorageError` and its kin."""
     with FrontierReader(directory) as reader:
         manifest = reader.manifest
@@ -135,7 +131,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
         held_count = sum(1 for _ in reader.units(demoted=True))
         referrers = first_referrers(reader, urls.dead)
         refusals = reader.refusals()
-        stored, searched, web = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
+        stored, web = _read_pages(directory)
         return ReportData(
             directory=directory,
             manifest=manifest,
@@ -153,26 +149,11 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             host_count=len(hosts),
             held=list(islice(reader.held(), DEMOTED)),
             held_count=held_count,
-            dead=[
-                (link, list(dict.fromkeys([*referrers.get(link.key, ()), *searched.pages.get(link.key, ())])))
-                for link in urls.dead
-            ],
-            searched=searched,
+            dead=[(link, referrers.get(link.key, "")) for link in urls.dead],
             stored=stored,
             rounds=read_rounds(reader.database)[: -ROUNDS - 1 : -1],
             web=web,
         )
-
-
-def gather_web(directory: Path) -> dict[str, Any]:
-    """What the crawl in `directory` tells of the web, for JSON. Raises `StorageError` and its kin, also of a crawl
-    that has no page store.
-    """
-    manifest = manifest_of(directory)
-    with PageReader(directory) as reader:
-        web = read_web(reader)
-    about = {"directory": directory.name, "spider": manifest.spider, "begun": manifest.created, "made": time.time()}
-    return web.as_json({**about, "version": __version__})
 
 
 def _refused(refusals: RefusalTotals) -> Iterator[tuple[str, str, str]]:
@@ -195,18 +176,14 @@ def _pictures(reader: PageReader) -> Iterator[_Picture]:
             yield _Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
 
 
-def _read_pages(
-    directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int
-) -> tuple[Stored, Linkers, Web]:
+def _read_pages(directory: Path) -> tuple[Stored, Web]:
     if not (directory / INDEX_FILE).exists():
-        return Stored(), Linkers({}, 0, 0), Web()
+        return Stored(), Web()
     with PageReader(directory) as reader:
-        fingerprints = manifest.fingerprinter()
-        searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(
             captures, size, first, last, copies,
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
             tuple(islice(_facts(reader), ROWS)),
             tuple(_pictures(reader)),
-        ), searched, read_web(reader)  # fmt: skip
+        ), read_web(reader)  # fmt: skip

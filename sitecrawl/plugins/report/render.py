@@ -24,8 +24,6 @@ _LONGEST: Final = 500
 """Characters of a URL or a title that are shown."""
 _FOLDED: Final = 10
 """Rows of a table that are shown before somebody asks for all: the style sheet hides those behind them."""
-_NAMED: Final = 3
-"""Pages that link to a dead one and are named at once."""
 _DEPTHS: Final = 20
 """Depths that have a bar, the least."""
 
@@ -46,7 +44,6 @@ def render(report: ReportData) -> str:
     return environment.get_template("report.html").render(
         report=report,
         folded=_FOLDED,
-        named=_NAMED,
         name_of=name_of,
         charts=charts(report.history),
         statuses=_status_rows(report.urls),

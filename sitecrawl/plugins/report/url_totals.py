@@ -86,10 +86,10 @@ def _keep(heap: list[Kept], limit: int, item: Kept) -> None:
         heapq.heapreplace(heap, item)
 
 
-def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, list[str]]:
-    """The pages, one each, on which dead links were first found, by the dead link's key."""
-    found: dict[bytes, list[str]] = {}
+def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, str]:
+    """The pages on which dead links were first found, by the dead link's key."""
+    found: dict[bytes, str] = {}
     for link in dead:
         if link.referrer != NO_REFERRER and (record := reader.record(link.referrer)) is not None:
-            found[link.key] = [record.url]
+            found[link.key] = record.url
     return found

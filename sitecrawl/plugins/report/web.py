@@ -1,5 +1,5 @@
 """What a crawl tells of the web, by SQL over its page index: links a page, sizes, statuses, types, languages, depths;
-as figures with a name, for the report's tables and as one JSON object (docs/the-web.md).
+as figures with a name, for the report's tables (docs/the-web.md).
 
 A page counts once a download, whichever run or worker it came by; what is not in the index is not counted. Nothing is
 estimated: SQLite sorts and counts, on disk where memory does not suffice, so a quantile is that of all pages. Of what
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sitecrawl.pagestore.columns import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.plugins.report import published
-from sitecrawl.plugins.report.published import Published
 
-FORMAT: Final = "sitecrawl-web-1"
 NAMED: Final = 25
 """Statuses, types, languages and depths that have a row of their own."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -27,7 +24,7 @@ _RESPONSES: Final = "kind NOT IN ('robots', 'requisite', 'rendered', 'view') AND
 _PAGES: Final = "kind = 'page' AND status BETWEEN 200 AND 299"
 _HTML: Final = f"{_PAGES} AND hrefs IS NOT NULL"
 _GROUPS = """
-SELECT {column}, count(*), sum(payload_size), sum(count(*)) OVER () FROM pages WHERE {which}
+SELECT {column}, count(*), sum(count(*)) OVER () FROM pages WHERE {which}
 GROUP BY 1 ORDER BY {order} LIMIT {most}
 """
 _SPREAD = """
@@ -71,8 +68,6 @@ class Group(NamedTuple):
     name: str | int | None
     """None for a page that says nothing."""
     number: int
-    size: int
-    """Bytes of their bodies, as transferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,45 +147,6 @@ class Web:
     def groups(self) -> dict[str, Groups]:
         return {name: getattr(self, name) for name in ("statuses", "types", "languages", "depths")}
 
-    def as_json(self, about: Mapping[str, Any]) -> dict[str, Any]:
-        """One object, documented in docs/the-web.md; `about` says of which crawl."""
-        return {
-            "format": FORMAT,
-            "crawl": dict(about),
-            "responses": self.statuses.total,
-            "pages": self.types.total,
-            "html_pages": self.hrefs.pages,
-            "figures": {
-                name: {"label": LABELS[name][0], "value": value, "published": _told(published.FIGURES.get(name, ()))}
-                for name, value in self.figures.items()
-            },
-            "quantiles": {
-                name: {**{str(share): value for share, value in one.quantiles.items()}, "greatest": one.greatest}
-                for name, one in self.spreads.items()
-            },
-            **{name: _rows(name, groups) for name, groups in self.groups.items()},
-            "sources": {name: source._asdict() for name, source in published.SOURCES.items()},
-        }
-
-
-def _rows(name: str, groups: Groups) -> list[dict[str, Any]]:
-    rows = [
-        {
-            "name": group.name,
-            "count": group.number,
-            "share": groups.share(group.number),
-            "bytes": group.size,
-            "published": _told(published.of_group(name, group.name)),
-        }
-        for group in groups.named
-    ]
-    rest = {"name": "other", "count": groups.other, "share": groups.share(groups.other), "published": []}
-    return [*rows, rest] if groups.other else rows
-
-
-def _told(found: tuple[Published, ...]) -> list[dict[str, Any]]:
-    return [one._asdict() for one in found]
-
 
 def read_web(reader: PageReader) -> Web:
     """Raises `CorruptFile` and its kin."""
@@ -209,7 +165,7 @@ def read_web(reader: PageReader) -> Web:
 def _groups(reader: PageReader, column: str, which: str, order: str = "2 DESC, 1") -> Groups:
     is_name = or_null(is_text if column in {"content_type", "language"} else is_number)
     query = _GROUPS.format(column=column, which=which, order=order, most=NAMED)
-    rows = reader.rows(query, checks=[is_name, is_number, is_number, is_number])
+    rows = reader.rows(query, checks=[is_name, is_number, is_number])
     return Groups(rows[0][-1], tuple(Group(*row[:-1]) for row in rows)) if rows else Groups()
 
 

@@ -5,8 +5,7 @@ The links of pages are not kept, so they are read off the stored pages once more
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.page.items import Link
@@ -15,37 +14,6 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
-
-LINKERS: Final = 10
-"""Pages that are named for one dead link."""
-
-
-class Linkers(NamedTuple):
-    """What the search has found."""
-
-    pages: dict[bytes, list[str]]
-    """Pages that link there, by the target's fingerprint."""
-    searched: int
-    """Pages whose links were read."""
-    unreadable: int
-
-
-def find_linkers(reader: PageReader, fingerprints: Fingerprinter, wanted: Container[bytes], limit: int) -> Linkers:
-    """Look through the newest `limit` HTML pages for links to the URLs with the fingerprints `wanted`."""
-    pages: dict[bytes, list[str]] = {}
-    searched = unreadable = 0
-    for capture in reader.newest_pages(limit):
-        links = _links_of(reader, capture)
-        if links is None:
-            unreadable += 1
-            continue
-        searched += 1
-        for key in _keys(links, fingerprints):
-            if key in wanted:
-                named = pages.setdefault(key, [])
-                if len(named) < LINKERS and capture.url not in named:
-                    named.append(capture.url)
-    return Linkers(pages, searched, unreadable)
 
 
 def find_linker(reader: PageReader, fingerprints: Fingerprinter, wanted: bytes, limit: int) -> Capture | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.plugins.report import published
-from sitecrawl.plugins.report.gather import gather, gather_web
+from sitecrawl.plugins.report.gather import gather
 from sitecrawl.plugins.report.render import render
 from sitecrawl.plugins.report.web import LABELS, NAMED, QUANTILES, Spread, Web, read_web
 
@@ -88,52 +87,17 @@ class TestFigures:
         assert web_of(job).sizes.median == sorted([*HTML, len(PICTURE.body)])[2]
 
 
-class TestJson:
-    def test_all_of_it(self, job: Path, tmp_path: Path) -> None:
-        """One object, to a file or to stdout, with what was published and by whom."""
-        done = command("report", str(job), "--json", str(tmp_path / "web.json"))
-        assert (done.returncode, done.stdout) == (0, f"The report is in {tmp_path / 'web.json'}\n")
-        web = json.loads((tmp_path / "web.json").read_text())
-        assert (web["responses"], web["pages"], web["html_pages"]) == (7, 5, 4)
-        assert web["figures"]["hrefs_mean"]["value"] == 2.25
-        assert {"value": 62.55, "source": "url-caching"} in web["figures"]["hrefs_mean"]["published"]
-        assert web["figures"]["same_worker"]["value"] is None
-        assert web["quantiles"]["links"] == {
-            "0.1": 0,
-            "0.25": 0,
-            "0.5": 1,
-            "0.75": 2,
-            "0.9": 5,
-            "0.99": 5,
-            "greatest": 5,
-        }
-        ok = {"name": 200, "count": 5, "share": 5 / 7, "published": [{"value": 0.8703, "source": "mercator"}]}
-        assert {**web["statuses"][0], "bytes": 0} == {**ok, "bytes": 0}
-        assert web["crawl"]["spider"] == "generic"
-        told = json.loads(command("report", str(job), "--json", "-").stdout)
-        assert {**told, "crawl": web["crawl"]} == web
-
-    def test_every_source_is_named(self, job: Path) -> None:
-        """And no figure is published that the crawl does not have."""
-        known = gather_web(job)["sources"].keys()
-        found = [
-            one for rows in (published.FIGURES, *published.GROUPS.values()) for row in rows.values() for one in row
-        ]
-        assert {one.source for one in found} == known
-        assert published.FIGURES.keys() <= LABELS.keys()
-        assert all(0 < one.value < 1 for rows in published.GROUPS.values() for row in rows.values() for one in row)
-
-    def test_without_pages(self, tmp_path: Path, job: Path) -> None:
-        """A crawl that has stored nothing is told of in one line."""
-        (tmp_path / "crawl.json").write_bytes((job / "crawl.json").read_bytes())
-        done = command("report", str(tmp_path), "--json", "-")
-        assert (done.returncode, done.stdout) == (1, "")
-        assert "holds no stored pages" in done.stderr
+def test_every_source_is_named() -> None:
+    """And no figure is published that a crawl does not have."""
+    found = [one for rows in (published.FIGURES, *published.GROUPS.values()) for row in rows.values() for one in row]
+    assert {one.source for one in found} == published.SOURCES.keys()
+    assert published.FIGURES.keys() <= LABELS.keys()
+    assert all(0 < one.value < 1 for rows in published.GROUPS.values() for row in rows.values() for one in row)
 
 
 def said_of(job: Path) -> str:
     """The words of the report's part."""
-    (part,) = lxml.html.document_fromstring(render(gather(job, search_pages=0))).xpath("//*[@id='web']")
+    (part,) = lxml.html.document_fromstring(render(gather(job))).xpath("//*[@id='web']")
     return " ".join(" ".join(part.itertext()).split())
 
 

@@ -1,9 +1,8 @@
-"""`scrapy report`: a crawl as one HTML file, or what it tells of the web as one JSON object."""
+"""`scrapy report`: a crawl as one HTML file."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.outputs import output
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.plugins.report.gather import SEARCHED, gather, gather_web
+from sitecrawl.plugins.report.gather import gather
 from sitecrawl.plugins.report.render import render
 
 
@@ -45,26 +44,12 @@ class Command(ReadingCommand):
             default="report.html",
             help="a file or a URL (default: report.html; -: stdout)",
         )
-        parser.add_argument(
-            "--json",
-            metavar="FILE",
-            help="instead of the report, write what the crawl tells of the web as one JSON object (-: stdout)",
-        )
-        parser.add_argument(
-            "--search-pages",
-            type=int,
-            metavar="N",
-            default=SEARCHED,
-            help=f"how many stored pages to search for dead links (default: {SEARCHED})",
-        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
             raise UsageError(f"unknown argument {args[1]!r}")
         if args and opts.directory is not None:
             raise UsageError("the directory is named twice", print_help=False)
-        if opts.search_pages < 0:
-            raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
         with exit_code_on_error(self):
             opts.directory = args[0] if args else opts.directory
             self.write(opts)
@@ -72,10 +57,7 @@ class Command(ReadingCommand):
     def write(self, opts: argparse.Namespace) -> None:
         """Raises `SitecrawlError`."""
         with self.crawl(opts, with_pages=True) as directory:
-            if opts.json is not None:
-                self._write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
-            else:
-                self._write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
+            self._write(opts.output, render(gather(directory)))
 
     def _write(self, name: str, document: str) -> None:
         """UTF-8, whatever the terminal has. Raises `SitecrawlError`."""
