@@ -23,7 +23,6 @@ from sitecrawl.crawl.ending import ending_of
 from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
 from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
-from sitecrawl.plugins.dashboard.metrics import Metric, metrics
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.plugins.dashboard.server import Server
 
@@ -140,12 +139,6 @@ class Dashboard:
             if not self._has_failed:
                 logger.exception("The dashboard has no figures for now")
             self._has_failed = True
-
-    def metrics(self) -> list[Metric]:
-        """Those of this process, as of its last sample; none where there is no watching. In any thread."""
-        if self._ticks is None:
-            return []
-        return metrics(self._monitor.own, paused=self._actions.paused, wants=self._monitor.wants)
 
     async def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files, and the history is stored."""

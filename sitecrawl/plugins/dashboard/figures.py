@@ -123,8 +123,6 @@ class Figures:
 
 NUMBERS: Final = tuple(one.name for one in fields(Figures) if one.default_factory is MISSING)
 """Figures that are one number."""
-COUNTERS: Final = tuple(one.name for one in fields(Figures) if one.default_factory is not MISSING)
-"""Those that are several, by name."""
 
 
 class Sampler:

@@ -1,4 +1,4 @@
-"""The figures as metrics, and these in Prometheus' text format (version 0.0.4).
+"""The figures in Prometheus' text format (version 0.0.4).
 
 Their names keep its conventions, also where others take them: base units as suffixes, `_total` for counters.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.worker import GONE, Worker
@@ -42,15 +42,8 @@ Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
 
-class Metric(NamedTuple):
-    """One figure, under the name that others know it by."""
-
-    name: str
-    """Without the prefix `sitecrawl_`."""
-    kind: str
-    """`counter` or `gauge`."""
-    about: str
-    values: Values
+_Metric = tuple[str, str, Values]
+"""Name without the prefix `sitecrawl_`, meaning, and value."""
 
 
 def exposition(
@@ -68,7 +61,9 @@ def exposition(
     cluster.
     """
     lines: list[str] = []
-    for name, kind, about, values in metrics(figures, paused=paused, wants=wants):
+    own = (_of_field(one.metadata, getattr(figures, one.name)) for one in fields(figures) if one.metadata)
+    for name, about, values in (*own, *_of_several(figures), *_of_pauses(wants, paused=paused)):
+        kind = "counter" if name.endswith("_total") else "gauge"
         lines += _head(name, kind, about)
         if isinstance(values, tuple):
             label, numbers = values
@@ -81,21 +76,11 @@ def exposition(
     return "\n".join(lines) + "\n"
 
 
-def metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> list[Metric]:
-    """All but the histogram, which is the meter's; see `exposition`."""
-    own = (_of_field(one.metadata, getattr(f, one.name)) for one in fields(f) if one.metadata)
-    return [*own, *(_metric(*one) for one in _of_several(f)), *_of_pauses(wants, paused=paused)]
+def _of_field(told: Mapping[str, str], value: Any) -> _Metric:
+    return told["metric"], told["about"], (told["label"], value) if told["label"] else value
 
 
-def _of_field(told: Mapping[str, str], value: Any) -> Metric:
-    return _metric(told["metric"], told["about"], (told["label"], value) if told["label"] else value)
-
-
-def _metric(name: str, about: str, values: Values) -> Metric:
-    return Metric(name, "counter" if name.endswith("_total") else "gauge", about, values)
-
-
-def _of_several(f: Figures) -> tuple[tuple[str, str, Values], ...]:
+def _of_several(f: Figures) -> tuple[_Metric, ...]:
     """Metrics that are made of several figures, or of a part of one."""
     states = ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
     seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
@@ -116,9 +101,9 @@ def _of_several(f: Figures) -> tuple[tuple[str, str, Values], ...]:
     )
 
 
-def _of_pauses(wants: Mapping[str, float], *, paused: bool) -> Iterator[Metric]:
-    yield _metric("paused", "1 while the crawl is paused by hand.", int(paused))
-    yield _metric("want_seconds", "How long the crawl has paused for want of something.", ("want", wants))
+def _of_pauses(wants: Mapping[str, float], *, paused: bool) -> Iterator[_Metric]:
+    yield "paused", "1 while the crawl is paused by hand.", int(paused)
+    yield "want_seconds", "How long the crawl has paused for want of something.", ("want", wants)
 
 
 def _each(workers: Sequence[Worker], spider: str) -> Iterator[str]:

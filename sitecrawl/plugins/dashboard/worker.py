@@ -11,17 +11,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sitecrawl.plugins.dashboard.figures import COUNTERS, NUMBERS, Figures
+from sitecrawl.plugins.dashboard.figures import NUMBERS, Figures
 from sitecrawl.plugins.dashboard.rows import NO_ROWS, Rows
 
 MAX_BYTES: Final = 256_000
 """What is longer is not a worker's."""
-NOTHING: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(
-        ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions"), 0
-    ),
-    "browser": {},
-}
+NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
+    ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions"), 0
+)
 """Figures of one that is gone."""
 GONE: Final = frozenset({"ended", "lost"})
 """States of such a worker."""
@@ -31,8 +28,6 @@ _NAMES: Final = ("name", "place", "spider")
 _CHARACTERS: Final = 100
 _LINE: Final = 500
 """Characters of what is said of its last fetches."""
-_COUNTED: Final = 20
-"""Entries of a counter, the greatest."""
 _ROWS: Final = 25
 _EXAMPLES: Final = 8
 
@@ -46,8 +41,7 @@ def worker_of(
     is left but what is held back.
     """
     numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS}
-    counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
-    told = {**numbers, "partitions": partitions, **counters}
+    told = {**numbers, "partitions": partitions}
     return {**_short(names), "state": state, "last": last[:_LINE], "figures": told, "rows": dict(rows)}
 
 
@@ -64,8 +58,7 @@ def read(text: bytes) -> Worker | None:
     given = found.get("figures")
     if not isinstance(given, dict):
         return None
-    figures: dict[str, Any] = {name: _number(given.get(name)) for name in (*NUMBERS, "partitions")}
-    figures |= {name: _counters(given.get(name)) for name in COUNTERS}
+    figures = {name: _number(given.get(name)) for name in (*NUMBERS, "partitions")}
     last = str(found.get("last", ""))[:_LINE]
     return {**_short(found), "state": found["state"], "last": last, "figures": figures, "rows": _rows(found)}
 
@@ -108,16 +101,7 @@ def _short(names: Mapping[str, object]) -> dict[str, str]:
     return {name: str(names.get(name, ""))[:_CHARACTERS] for name in _NAMES}
 
 
-def _greatest(counter: Mapping[Any, float]) -> dict[str, float]:
-    ordered = sorted(counter.items(), key=lambda pair: -pair[1])[:_COUNTED]
-    return {str(name)[:_CHARACTERS]: number for name, number in ordered}
-
-
 def _number(value: object) -> float:
     if isinstance(value, int | float) and math.isfinite(value) and 0 <= value < _GREATEST:
         return value
     return 0
-
-
-def _counters(value: object) -> dict[str, float]:
-    return _greatest({name: _number(number) for name, number in value.items()}) if isinstance(value, dict) else {}

@@ -87,9 +87,9 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def babbling(client: Any, text: str) -> Iterator[None]:
-    """A worker that is called `text`, fails with `text`, and has rows of `text`."""
+    """A worker that is called `text`, and has rows of `text`."""
     board = "sitecrawl:{watched.0}:"
-    figures = {"fetched": 12_345, "failures": {text: 3}}
+    figures = {"fetched": 12_345}
     row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "said_no", "waiting", "next"), text)
     rows = {
         "hosts": [row],
@@ -346,11 +346,8 @@ def test_no_worker(text: bytes) -> None:
 
 def test_worker_with_wrong_figures() -> None:
     """What is not as it should be counts for nothing; names are text, and short."""
-    figures = (
-        '{"rate": "many", "cpu": NaN, "memory": -1, "fetched": 7, "good": 1e400, "statuses": {"a": [], "404": 2}}'
-    )
+    figures = '{"rate": "many", "cpu": NaN, "memory": -1, "fetched": 7, "good": 1e400}'
     worker = read(f'{{"state": "running", "name": ["{"n" * 200}"], "figures": {figures}}}'.encode())
     assert worker is not None
     assert len(worker["name"]) == 100
-    assert worker["figures"]["statuses"] == {"404": 2, "a": 0}
     assert {name: worker["figures"][name] for name in NUMBERS} == {**dict.fromkeys(NUMBERS, 0), "fetched": 7}
