@@ -20,8 +20,8 @@ from url_links import HEADERS, ROUNDS, URL, made_up_page, pages_of
 
 from sitecrawl.page.codings import at_once, decoding
 from sitecrawl.page.links import PageOptions
-from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation.worker import read
 
 MOST = 64 << 20
 OPTIONS = PageOptions()

@@ -14,7 +14,7 @@ from sitecrawl.page.markup import MARKUP
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
-from sitecrawl.plugins.isolation.content import read
+from sitecrawl.plugins.isolation.worker import read
 
 HEADERS = [(b"Content-Type", b"text/html; charset=utf-8")]
 SMALL = Budget(max_size=1000, max_elements=50)

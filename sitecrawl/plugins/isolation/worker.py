@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import codecs
 import gzip
+from collections import Counter
 from typing import Any, Final
 
+from sitecrawl.base.limits import AnyLimit
 from sitecrawl.page import charset
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
-from sitecrawl.page.items import Headers
-from sitecrawl.page.links import PageOptions
+from sitecrawl.page.items import Headers, Reading
+from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.processes.serving import Answering, serve
 from sitecrawl.page.text_digest import text_digest
-from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.facts import facts_of
 
 _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'
@@ -48,6 +49,12 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
     is_decoded = bool(codings and request["decode"])
     said = {"facts": facts, "kept": kept, "decoded": is_decoded}
     return said, body if is_decoded else b""
+
+
+def read(url: str, body: bytes, headers: Headers, options: PageOptions) -> Reading:
+    """The page that `body`, without content coding, is."""
+    met: Counter[AnyLimit] = Counter()
+    return Reading(read_page(url, body, headers, options=options, met=met), met)
 
 
 def options_of(given: dict[str, Any]) -> PageOptions:

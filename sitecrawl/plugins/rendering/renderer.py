@@ -22,6 +22,7 @@ from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
+from sitecrawl.http.ending import Ending
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
 from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser, Lost, NotRendered
@@ -164,8 +165,7 @@ class _Rendering:
 
     def __init__(self) -> None:
         self._looks = count()
-        self._error: Exception | None = None
-        self._task: asyncio.Task[Outcome] | None = None
+        self._ending = Ending()
 
     @property
     def progress(self) -> int:
@@ -176,19 +176,11 @@ class _Rendering:
         return 0  # a page may do nothing, too
 
     def end(self, error: Exception) -> None:
-        if self._error is None and self._task is not None:
-            self._error = error
-            self._task.cancel()
+        self._ending.end(error)
 
     async def run(self, work: Awaitable[Outcome]) -> Outcome:
-        self._task = asyncio.ensure_future(work)
-        try:
-            return await self._task
-        except asyncio.CancelledError:
-            self._task.cancel()
-            if self._error is not None:
-                raise self._error from None
-            raise
+        outcome: Outcome = await self._ending.wait(asyncio.ensure_future(work))
+        return outcome
 
 
 def _part(kind: str, url: str, content_type: bytes, body: bytes, started: float) -> Exchange:

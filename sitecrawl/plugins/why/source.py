@@ -5,13 +5,13 @@ All look-ups here are by key, or are bounded: an answer costs some milliseconds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
@@ -28,9 +28,11 @@ from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.http.sheets import RobotsException, Sheet, Sheets
+from sitecrawl.page.items import Link
+from sitecrawl.page.links import read_page
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.plugins.why.linkers import find_linker
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
 
 MOST: Final = 200_000
@@ -162,7 +164,7 @@ class Source:
         """A stored page that links to the URL with that fingerprint; None if none is found."""
         if self.pages is None or not self.search_pages:
             return None
-        return find_linker(self.pages, self.fingerprints, key, self.search_pages)
+        return _find_linker(self.pages, self.fingerprints, key, self.search_pages)
 
     def robots(self, url: Url) -> tuple[Capture, bytes] | None:
         """The last stored robots.txt for a URL, and what it said; None without one, or where it cannot be read."""
@@ -192,3 +194,23 @@ def _sheet(kept: Mapping[str, Any]) -> Sheet:
     said: dict[str, Any] = {name: kept[name] for name in _OF_HOSTS if name in kept}
     said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     return Sheet(**said)
+
+
+def _find_linker(reader: PageReader, fingerprints: Fingerprinter, wanted: bytes, limit: int) -> Capture | None:
+    """The first of the newest `limit` HTML pages that is found to link to the URL with the fingerprint `wanted`."""
+    pages = ((capture, _links_of(reader, capture)) for capture in reader.newest_pages(limit))
+    return next((page for page, links in pages if links and wanted in _keys(links, fingerprints)), None)
+
+
+def _links_of(reader: PageReader, capture: Capture) -> list[Link] | None:
+    """Those of a stored page; None for one that cannot be read."""
+    try:
+        stored = reader.read(reader.rendered(capture) or capture)
+        return read_page(capture.url, stored.body, stored.headers).links
+    except (StorageError, CorruptFile, InvalidUrl):
+        return None
+
+
+def _keys(links: Iterable[Link], fingerprints: Fingerprinter) -> Iterator[bytes]:
+    canonical = Canonicalizer().canonical_href
+    return (fingerprints.url(canonical(link.url)) for link in links)

@@ -13,8 +13,8 @@ from localweb import linked
 from sitecrawl.page.items import Reading
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.processes.framing import BadAnswer
-from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.facts import facts_of, reading_of
+from sitecrawl.plugins.isolation.worker import read
 
 URL = "http://a.example/"
 BODY = ("<html lang=fi>" + linked("/b", "//c.example/ü", title="ü") + "<img src=/i srcset=/j>").encode()

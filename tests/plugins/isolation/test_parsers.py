@@ -19,8 +19,8 @@ from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.processes.pool import NoParser, Quarantined
 from sitecrawl.page.text_digest import text_digest
-from sitecrawl.plugins.isolation.content import read
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation.worker import read
 
 URL = "http://a.example/docs/x.html"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
