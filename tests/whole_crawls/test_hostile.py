@@ -305,7 +305,7 @@ def test_what_drips_is_put_off(tmp_path: Path) -> None:
         asked.append(path)
         (drip if path in slow and asked.count(path) == 1 else site)(connection, path)
 
-    patient = {**SETTINGS, **PATIENT, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "SITECRAWL_MAX_HOST_FAILURES": 1}
+    patient = {**SETTINGS, **PATIENT, "SITECRAWL_MAX_HOST_FAILURES": 1}
     with HostileWeb(trick, "127.0.0.93") as web:
         found = run([web.root], tmp_path, patient)
     assert found.code == 0, found.log
@@ -313,7 +313,8 @@ def test_what_drips_is_put_off(tmp_path: Path) -> None:
     assert stats_of(found.log)[limits.RATE.stat] == len(slow)
     again = [path in asked[:at] for at, path in enumerate(asked)]
     assert again == sorted(again)
-    assert sorted(asked[-len(slow) :]) == sorted(slow)
+    # A page that a busy machine was late with is asked for again, too.
+    assert set(slow) <= {path for path, is_again in zip(asked, again, strict=True) if is_again}
 
 
 def test_what_hangs_is_put_off(tmp_path: Path) -> None:
