@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import sqlite3
@@ -258,23 +257,6 @@ class TestLimits:
             expected = {f"{host}.example/{step or ''}" for host in ("h0", "h1") for step in range(depth + 1)}
             expected |= {f"h0.example/far{'r' * (step - 1)}" for step in range(1, depth + 1)}
             assert sorted(asked(web)) == sorted(expected)
-
-
-class TestOrder:
-    @pytest.mark.parametrize("order", ["bfs", "dfs"])
-    def test_order(self, tmp_path: Path, order: str) -> None:
-        """Breadth first goes level by level; depth first takes the last link of the last page.
-
-        Where nothing makes a host pause, its next request leaves before the last page has been read.
-        """
-        with LocalWeb(lambda path, host: linked(*(f"/{path[1:]}{n}" for n in "ab")) if len(path) < 4 else "") as web:
-            done = crawl_generic(web.root, tmp_path / "job", order=order, ROBOTSTXT_OBEY=False, DOWNLOAD_DELAY=0.05)
-            assert done.returncode == 0, done.stderr
-            asked = [path[1:] for path in web.paths()]
-        names = ["".join(p) for n in range(4) for p in itertools.product("ab", repeat=n)]
-        assert asked == (
-            names if order == "bfs" else sorted(names, key=lambda name: name.translate({97: "b", 98: "a"}))
-        )
 
 
 class TestDirectory:
