@@ -194,9 +194,21 @@ class Crowd:
             await worker.void()
             self.safe.update(worker.rows.values())
         await worker.kill()
+        if not comes_back and LEASE == PATIENCE:
+            self._bury(worker)
         again = self.start(worker.folder if comes_back else None)
         if comes_back:
             again.rows = worker.rows
+
+    def _bury(self, worker: Worker) -> None:
+        """Its leases are over: nobody waits for that."""
+        session, keys = worker.frontier.holdings.session, Keys("shared", PARTITIONS)
+        with self.redis.client() as client:
+            for partition in range(PARTITIONS):
+                lease = keys.base(partition) + "lease"
+                if (client.get(lease) or b"").decode().endswith(f":{session}"):
+                    client.delete(lease)
+            client.zrem(keys.base(0) + "workers", session)
 
 
 @pytest.fixture(scope="module")
@@ -322,6 +334,7 @@ def test_a_worker_that_is_killed_twice(tmp_path: Path, redis: Server) -> None:
     asyncio.run(crawl())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (1, 2))])
 def test_a_worker_that_lost_partitions_never_comes_back(
     tmp_path: Path, redis: Server, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -377,6 +390,7 @@ def test_good_pages_of_others_are_known(tmp_path: Path, redis: Server) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_an_act_on_another_workers_host(tmp_path: Path, redis: Server, caplog: pytest.LogCaptureFixture) -> None:
     """It is done once, by who has the host, though who was asked is killed before it could tell; and it is known to
     whoever has the host afterwards.
@@ -401,6 +415,7 @@ def test_an_act_on_another_workers_host(tmp_path: Path, redis: Server, caplog: p
     assert sum("By hand: Blocked" in line for line in caplog.messages) == 1
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_an_act_that_cannot_be_done(tmp_path: Path, redis: Server, caplog: pytest.LogCaptureFixture) -> None:
     """It is refused where that is known, and else logged where it comes to; the crawl goes on."""
 
@@ -444,6 +459,7 @@ async def rows_on_redis(worker: Worker, partition: int) -> list[Row]:
     return sorted(replayed(log, parts, fingerprint=FINGERPRINTS.url)[1])
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_checkpoint_while_a_partition_is_read(
     tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -513,6 +529,7 @@ def test_a_partition_is_written_while_it_is_read(
     asyncio.run(crawl())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the entries that came after it, also while it was made, it is what the worker has."""
     monkeypatch.setattr(compaction, "LEAST", 0)
@@ -542,6 +559,7 @@ def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatc
     asyncio.run(crawl())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_worker_dies_in_mid_compaction(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Redis has of the partition is what it was, the parts of the snapshot go, and every page comes once."""
     monkeypatch.setattr(compaction, "LEAST", 0)
