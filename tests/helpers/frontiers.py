@@ -139,7 +139,7 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
 def shared(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
     """A worker's that has all of a crawl on Redis; its exchange begins when it does."""
     assert setting.redis is not None
-    crawl = CrawlOf(setting.redis.url, "test", partitions=4, lease=5.0)
+    crawl = CrawlOf(setting.redis.url, "test", partitions=4, lease=PATIENCE)
     frontier, _ = crawl.worker(database, listener, FINGERPRINTS, order=setting.order, politeness=setting.politeness)
     return frontier
 
