@@ -285,17 +285,17 @@ class TestRun:
     def test_when_a_count_is_told(self, redis: Server, tmp_path: Path) -> None:
         """At once near a limit, and soon far from it; where there is none of counts, nothing is in a hurry."""
 
-        async def run(**limits: int) -> list[bool]:
+        async def is_told_at_once(**limits: int) -> bool:
             async with working(redis, tmp_path / "-".join(limits), limits=CrawlLimits(**limits)) as worker:
                 tallies = worker.frontier.exchange.tallies
-                await until_async(lambda: time.monotonic() < tallies.next_look() < inf, "an answer")
-                now = time.monotonic()
+                await until_async(lambda: 0.0 < tallies.next_look() < inf, "an answer")
                 tallies.count("pagecount")
-                return [tallies.next_look() <= now, now < tallies.next_look() <= time.monotonic() + 1]
+                assert tallies.next_look() <= time.monotonic() + 1
+                return tallies.next_look() == 0.0
 
-        assert asyncio.run(run(pagecount=30)) == [True, False]
-        assert asyncio.run(run(pagecount=3000)) == [False, True]
-        assert asyncio.run(run(timeout=3000)) == [False, True]
+        assert asyncio.run(is_told_at_once(pagecount=30))
+        assert not asyncio.run(is_told_at_once(pagecount=3000))
+        assert not asyncio.run(is_told_at_once(timeout=3000))
 
     @pytest.mark.deep
     def test_workers_end_together(self, redis: Server, web: Web, tmp_path: Path) -> None:
