@@ -93,8 +93,8 @@ def test_a_loop_that_does_not_go_on(redis: Server, tmp_path: Path) -> None:
                 key = Keys("test", 1).base(0) + "lease"
                 await until_async(lambda: worker.has_finished() or client.exists(key), "it has the partition")
                 for _ in range(2):
-                    client.pexpire(key, 4_000)
-                    until(lambda: client.pttl(key) > 4_000, "it is renewed")  # blocks the loop meanwhile
+                    client.pexpire(key, 600_000)
+                    until(lambda: client.pttl(key) < 300_000, "it is renewed")  # blocks the loop meanwhile
 
     asyncio.run(story())
 
