@@ -14,6 +14,7 @@ from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
 import forks
+import small_limits
 from crawling import PROJECT, environment, with_settings
 from killing import killed_at
 from ports import held_port
@@ -61,7 +62,9 @@ def urls_of(web: Web) -> set[str]:
 
 
 class Worker:
-    """`scrapy crawl` with a directory of its own; it can be killed and started again."""
+    """`scrapy crawl` with a directory of its own; it can be killed and started again. `LIMITS` among the settings:
+    values of limits that are no settings, by name.
+    """
 
     def __init__(
         self,
@@ -72,9 +75,10 @@ class Worker:
         spider: str = "generic",
         arguments: Sequence[str] = ("scope=any",),
         begins: bool = True,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         self.folder = folder
+        self._limits = small_limits.as_variable(settings.pop("LIMITS", {}))
         self._words = with_settings(
             "crawl",
             spider,
@@ -96,7 +100,7 @@ class Worker:
             self.start()
 
     def start(self) -> None:
-        self.process = forks.start(self._words, environment(), self.folder / "log")
+        self.process = forks.start(self._words, environment(**self._limits), self.folder / "log")
 
     def killed_at(self, point: str, pages: int) -> None:
         """Start it, and have it killed where it comes to `point`; see `killing.killed_at`."""

@@ -155,15 +155,28 @@ class Page:
 
 
 def stat(worker: Worker, name: str) -> int:
-    return int(re.findall(rf"'{re.escape(name)}': (\d+)", worker.log)[-1])
+    """0 of a worker that came too late for any page."""
+    return int(["0", *re.findall(rf"'{re.escape(name)}': (\d+)", worker.log)][-1])
+
+
+LOOKED_AT = {
+    "sitecrawl.plugins.dashboard.backend._LAST": PATIENCE,
+    "sitecrawl.plugins.dashboard.cluster._LAST": PATIENCE,
+    "sitecrawl.plugins.dashboard.monitor.WATCHED": PATIENCE,
+}
+"""Of a page that stays until its end has been looked at, with the last figures of all."""
 
 
 @pytest.mark.usefixtures("workers")  # they start meanwhile
 def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> None:
     """The page of one lists both; when they have ended, what it has added up is what their statistics say."""
-    settings = {"DOWNLOAD_DELAY": 0.4, "SITECRAWL_CLUSTER_CRAWL": "totals"}
-    with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "totals", "SITECRAWL_CLUSTER_WATCH": True, "LIMITS": LOOKED_AT}
+    with fleet(tmp_path, 2, "", redis.url, **settings) as workers:
         page, last = Page(workers[0]), dict[str, Any]()
+        until(lambda: len(page.workers()) == 2, "both workers on the page")
+        page.act("seed", {"urls": " ".join(web.seeds)})
+        until(lambda: page.crawl()["fetched"] == web.pages and not page.crawl()["waiting"], "all pages are fetched")
+        page.act("stop", {})
         while last.get("workers", [{}])[0].get("state") != "ended":
             last = page.tables()
         assert [worker.wait() for worker in workers] == [0, 0]
