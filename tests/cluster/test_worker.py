@@ -131,7 +131,7 @@ class TestSpiders:
 def test_same_pages_as_one_process(number: int, redis: Server, web: Web, tmp_path: Path) -> None:
     """However many workers there are: all pages, each asked for and stored once, and all of them end."""
     told(web)
-    with fleet(tmp_path, number, web.url(0), redis.url) as workers:
+    with fleet(tmp_path, number, web.url(0), redis.url, SITECRAWL_LEASE_SECONDS=PATIENCE) as workers:
         assert [worker.wait() for worker in workers] == [0] * number
         pages = stored(workers)
     assert pages.keys() == urls_of(web)
