@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import forks
 import lxml.etree
@@ -342,17 +343,25 @@ def test_a_kill_in_the_middle(tmp_path: Path) -> None:
     pages = 60
     site: dict[str, Page] = {"/": linked(*(f"/{n}" for n in range(pages)))}
     site |= {f"/{n}": page(f"page {n}", ETag='"1"') for n in range(pages)}
-    job, log = tmp_path / "job", tmp_path / "log"
+    job, log, is_killed = tmp_path / "job", tmp_path / "log", Event()
     with LocalWeb(site, conditional=True) as web:
         crawl(web.root, job)
-        web.pages = site | {"/7": page("other", ETag='"2"'), "/8": Answer(status=404)}
+        changed = site | {"/7": page("other", ETag='"2"'), "/8": Answer(status=404)}
+
+        def answer(path: str, host: str) -> Page | None:
+            if len(web.hits) > pages // 3:
+                is_killed.wait(PATIENCE)
+            return changed.get(path)
+
+        web.pages = answer
         web.hits.clear()
-        settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": job, "DOWNLOAD_DELAY": 0.05}
+        settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": job}
         words = with_settings("crawl", "generic", "-a", f"seeds={web.root}", "-a", "again=1", settings=settings)
         process = forks.start(words, environment(), log)
         until(lambda: len(web.hits) > pages // 3 or process.poll() is not None, "a third of the round")
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
+        is_killed.set()
         before = set(web.paths())
         done = crawl(web.root, job)
         assert done.returncode == 0, done.stderr
