@@ -52,7 +52,11 @@ def crawl(web: Web, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str
     words = ["crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any"]
     words += ["-O", f"{place}.jsonl", "--profile", f"{place}.prof"]
     written = {"SITECRAWL_EXPORTS": f"{place}.csv", "SITECRAWL_REPORT": f"{place}.html"}
-    done = scrapy(*words, settings={**QUICK, "SITECRAWL_WORKERS": 2, "JOBDIR": place, **written})
+    patient = {
+        **QUICK,
+        "SITECRAWL_LEASE_SECONDS": PATIENCE,
+    }  # a late worker's pages would be fetched by the other, too
+    done = scrapy(*words, settings={**patient, "SITECRAWL_WORKERS": 2, "JOBDIR": place, **written})
     assert done.returncode == 0, done.stderr
     return place, done.stderr
 
