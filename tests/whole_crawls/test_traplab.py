@@ -18,6 +18,7 @@ from random import Random
 import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import FOREVER
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
@@ -256,12 +257,13 @@ def visit(jobdir: Path, start: str, good: list[str], bad: dict[str, str], budget
         f"{start} http://127.0.0.1:1/ http://dead.invalid/",
         jobdir,
         scope="any",
-        DOWNLOAD_TIMEOUT=1,
+        DOWNLOAD_TIMEOUT=FOREVER,
         RETRY_TIMES=0,
         SITECRAWL_FAILURE_DELAY=0.1,
         SITECRAWL_ALLOW_PRIVATE=True,  # the start page names the others
         SITECRAWL_MAX_PAGES=budget,
         SITECRAWL_EXIT_CODES=True,
+        LIMITS={"sitecrawl.extensions.watch.PATIENCE": 1.0},  # with what drips, and nothing else
     )
     return Lab(good, bad, done, jobdir)
 
