@@ -7,10 +7,12 @@ import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from crawling import PROJECT, environment
 from killing import Sitecrawl, Web, run, web_of
+from localweb import LocalWeb, linked
 from waiting import PATIENCE
 
 from sitecrawl.plugins.checking.crawl import check
@@ -24,7 +26,7 @@ def web() -> Iterator[Web]:
         yield served
 
 
-def limited(crawler: Sitecrawl, web: Web, largest: int) -> tuple[int, str]:
+def limited(crawler: Sitecrawl, web: Web | LargePages, largest: int) -> tuple[int, str]:
     """Run with no file larger than `largest` bytes: a write beyond fails with EFBIG."""
     done = subprocess.run(
         crawler.command(web.root),
@@ -40,7 +42,7 @@ def limited(crawler: Sitecrawl, web: Web, largest: int) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def ends_complete(crawler: Sitecrawl, web: Web) -> None:
+def ends_complete(crawler: Sitecrawl, web: Web | LargePages) -> None:
     assert [str(problem) for problem in check(crawler.job).problems] == []
     code, log = run(crawler, web)
     assert code == 0, log
@@ -48,26 +50,36 @@ def ends_complete(crawler: Sitecrawl, web: Web) -> None:
     assert [str(problem) for problem in check(crawler.job).problems] == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "largest", "culprit"),
-    [
-        pytest.param({}, 100_000, r"\.warc\.gz", id="WARC"),
-        pytest.param(
-            {"SITECRAWL_WARC_SIZE": 30_000}, 150_000, r"(pages\.sqlite|/db)", id="database", marks=pytest.mark.deep
-        ),
-    ],
-)
-def test_a_write_that_fails(
-    settings: dict[str, object], largest: int, culprit: str, web: Web, tmp_path: Path
-) -> None:
+def refused(crawler: Sitecrawl, web: Web | LargePages, largest: int, culprit: str) -> None:
     """The crawl stops with exit code 1 and an error that names the file; without the limit it ends complete."""
-    crawler = Sitecrawl(tmp_path, settings)
     code, log = limited(crawler, web, largest)
     assert code == 1
     errors = [line for line in log.splitlines() if "ERROR" in line or line.startswith("sitecrawl:")]
     assert any(re.search(culprit, line) for line in errors), log[-2000:]
     assert "Traceback" not in log
     ends_complete(crawler, web)
+
+
+class LargePages(LocalWeb):
+    """Each page alone is too large for a file of 100,000 bytes, which the database is not before there are many."""
+
+    def __init__(self) -> None:
+        noise = Random(1)
+        self._numbers = range(3)
+        super().__init__({f"/{n}": linked("/1", "/2", title=noise.randbytes(100_000).hex()) for n in self._numbers})
+
+    def urls(self) -> set[str]:
+        return {f"{self.root}/{number}" for number in self._numbers}
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    with LargePages() as web:
+        refused(Sitecrawl(tmp_path), web, 100_000, r"\.warc\.gz")
+
+
+@pytest.mark.deep
+def test_a_database_that_cannot_be_written(web: Web, tmp_path: Path) -> None:
+    refused(Sitecrawl(tmp_path, {"SITECRAWL_WARC_SIZE": 30_000}), web, 150_000, r"(pages\.sqlite|/db)")
 
 
 @pytest.fixture

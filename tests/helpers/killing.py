@@ -35,6 +35,12 @@ STARTUP = 2.0
 """Seconds within which those come."""
 
 
+class Served(Protocol):
+    """A web that a crawler is sent to."""
+
+    root: str
+
+
 class Web:
     """The web's process."""
 
@@ -223,7 +229,7 @@ class Losses:
     """Why it could not be resumed."""
 
 
-def start(crawler: Crawler, web: Web) -> subprocess.Popen[str]:
+def start(crawler: Crawler, web: Served) -> subprocess.Popen[str]:
     return subprocess.Popen(
         crawler.command(web.root),
         cwd=PROJECT if crawler.name == "sitecrawl" else crawler.folder,
@@ -234,7 +240,7 @@ def start(crawler: Crawler, web: Web) -> subprocess.Popen[str]:
     )
 
 
-def run(crawler: Crawler, web: Web) -> tuple[int, str]:
+def run(crawler: Crawler, web: Served) -> tuple[int, str]:
     """To its end: exit code and log."""
     if crawler.name == "sitecrawl":
         _, _, _, *words = crawler.command(web.root)  # without `python -m scrapy`
