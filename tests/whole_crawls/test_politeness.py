@@ -135,9 +135,11 @@ def test_crawl_delay_of_pages_that_wait_for_one_robots_txt(tmp_path: Path) -> No
         result = scrapy(*words, settings=settings, env={"PYTHONPATH": f"{SPIDERS}:{PROJECT}"})
         assert result.returncode == 0, result.stderr
         hits = sorted(web.hits, key=lambda hit: hit.begun)
-    assert hits[0].path == "/robots.txt"
-    assert len(pages(hits)) == 4
-    assert min(gaps(hits)) >= 0.4 - 0.05
+    robots, *others = hits
+    assert robots.path == "/robots.txt"
+    assert len(others) == len(pages(hits)) == 4
+    # A page comes no sooner than it leaves, and may be later by any time: two may come close to each other.
+    assert all(hit.begun - robots.ended >= 0.4 * number - 0.01 for number, hit in enumerate(others, 1))
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
