@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, scrapy, states_of, stats_of
+from crawling import PROJECT, environment, forked, scrapy, states_of, stats_of, with_settings
 from localweb import Answer, Hit, LocalWeb, Page, linked
 
 from sitecrawl.frontier.urls.record import UrlState
@@ -54,9 +54,9 @@ def crawl(folder: Path, proxies: list[str], **settings: object) -> str:
         "ROTATION_USER_AGENTS": ",".join(AGENTS),
     }
     words = ("crawl", "generic", "-a", "seeds=http://a.example/")
-    done = scrapy(*words, settings=fixed | settings, env={"PYTHONPATH": str(folder)})
+    done = forked(*with_settings(*words, settings=fixed | settings), env=environment(PYTHONPATH=str(folder)))
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return done.stderr.decode()
 
 
 def secret(name: str) -> str:
