@@ -34,7 +34,6 @@ from typing import NoReturn
 import failpoints
 import small_limits
 from database_files import begin_as_copies, made_in
-from waiting import PATIENCE
 
 IMPORTED = (
     "middlewares",
@@ -120,13 +119,6 @@ def expect_little() -> None:
     declare(replace(SEEN_CAPACITY, default=1_000))
 
 
-def wait_patiently() -> None:
-    """Nothing is put off for its slowness: a machine that has other things to do for half a second would have a page
-    asked for twice, and later than others.
-    """
-    small_limits.make({"sitecrawl.frontier.hosts.pace.LEAST_PATIENCE": PATIENCE})
-
-
 def copy_empty_databases(folder: Path) -> None:
     """Databases begin as copies of those in `folder`, which a fork makes: threads of RocksDB's stay in it."""
     from sitecrawl.crawldir.database import CRAWL
@@ -147,7 +139,7 @@ def main() -> None:
     import_everything()
     remember()
     expect_little()
-    wait_patiently()
+    small_limits.make(small_limits.PATIENT)
     copy_empty_databases(folder)
     gc.freeze()  # what a fork does not look at, it does not copy
     serve()

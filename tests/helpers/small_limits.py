@@ -8,10 +8,16 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
+from waiting import PATIENCE
+
 from sitecrawl.base import limits
 
 VARIABLE: Final = "SMALL_LIMITS"
 """Of the environment of a fork: a JSON object of values by name."""
+PATIENT: Final = {"sitecrawl.frontier.hosts.pace.LEAST_PATIENCE": PATIENCE}
+"""Nothing is put off for its slowness: a machine that has other things to do for half a second would have a page
+asked for twice, and later than others.
+"""
 
 
 def make(values: Mapping[str, Any]) -> dict[str, Any]:

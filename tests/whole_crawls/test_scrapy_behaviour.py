@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_limits
 from crawling import HELPERS, environment
 from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
@@ -137,9 +138,8 @@ class Run:
         file = folder / "job.json"
         file.write_text(json.dumps(job))
         command = [sys.executable, str(DRIVER), str(file)]
-        done = subprocess.run(
-            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        env = environment(PYTHONPATH=str(HELPERS), **small_limits.as_variable(small_limits.PATIENT))
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
         self.log = done.stderr
         self.results: dict[str, Any] = json.loads(file.with_suffix(".out").read_text())

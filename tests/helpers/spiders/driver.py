@@ -7,10 +7,12 @@ Items and statistics of every spider go into a file of the same name with the su
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import small_limits
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.utils.defer import deferred_from_coro
@@ -42,6 +44,7 @@ def write(results: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    small_limits.arm(os.environ)
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
     from twisted.internet.task import react
 
