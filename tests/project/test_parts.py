@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 from crawling import PROJECT, scrapy, states_of
 from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
-from waiting import PATIENCE
 
 from sitecrawl.frontier.urls.record import UrlState
-from sitecrawl.page.sitemap.entry import Form
-from sitecrawl.page.sitemap.finder import Fetched, find_sitemaps
-from sitecrawl.page.sitemap.locations import How
 from sitecrawl.pagestore import PageFilter, PageReader
 
 PAGES = 30
 SPIDER = """
 import scrapy
-from scrapy import Request, Spider
+from scrapy import Spider
 
 
 class Stock(Spider):
@@ -49,28 +41,12 @@ class Pages(Stock):
         from sitecrawl.crawl.build import Crawl
         yield page_item(response, Crawl.of(self.crawler))
         yield from super().parse(response)
-
-
-class Sitemaps(Spider):
-    name = "sitemaps"
-
-    async def start(self):
-        from sitecrawl.crawl.sitemaps import sitemaps_of
-        for sitemap in await sitemaps_of(self.crawler, "{root}"):
-            for entry in sitemap.entries():
-                yield Request(entry.url.href)
-
-    def parse(self, response):
-        yield {{"url": response.url}}
 """
-SITEMAP = "<urlset><url><loc>/3</loc></url><url><loc>/4</loc></url></urlset>"
 
 
 def site(path: str, host: str) -> Page | None:
     if path in {"/robots.txt", "/missing"}:
         return None
-    if path == "/sitemap_index.xml":
-        return Answer(SITEMAP.encode(), headers={"Content-Type": "application/xml"})
     if path == "/moved":
         return Answer(status=301, headers={"Location": "/2"})
     number = path.strip("/") or "0"
@@ -168,64 +144,6 @@ def test_redis(folder: Path, web: LocalWeb, store: redis.Redis) -> None:
     assert store.llen("stock:items") == PAGES
     assert not (folder / "job" / "crawl.json").exists()
     assert not (folder / "crawls").exists()
-
-
-@pytest.mark.deep
-def test_sitemaps_in_a_spider(folder: Path, web: LocalWeb) -> None:
-    """One call finds them, with the crawler's own downloads."""
-    assert run(folder, web, "sitemaps")[1] == ["/3", "/4"]
-
-
-async def fetch(url: str) -> Fetched | None:
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=PATIENCE) as response:
-            headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
-            return Fetched(response.url, response.status, response.read(), headers)
-    except urllib.error.HTTPError as error:
-        return Fetched(url, error.code)
-
-
-class TestFindSitemaps:
-    """The same call without Scrapy."""
-
-    def find(self, pages: dict[str, Page], **more: Any) -> list[tuple[str, How, Form, int]]:
-        with LocalWeb(pages) as web:
-            found = asyncio.run(find_sitemaps(web.root, fetch, **more))
-            return [(s.url.removeprefix(web.root), s.how, s.form, s.count) for s in found]
-
-    def test_what_robots_names(self) -> None:
-        """And what is at a usual address."""
-        pages: dict[str, Page] = {"/robots.txt": "Sitemap: /here.xml", "/here.xml": SITEMAP, "/sitemap.xml": SITEMAP}
-        here, usual = ("/here.xml", How.ROBOTS, Form.URLSET, 2), ("/sitemap.xml", How.USUAL, Form.URLSET, 2)
-        assert self.find(pages) == [here, usual]
-
-    def test_what_the_front_page_names(self) -> None:
-        """In any of many languages; what is no sitemap is left out."""
-        pages: dict[str, Page] = {
-            "/": '<meta charset="utf-8"><a href="/m">网站地图</a><a href="/n">Sitemap</a>',
-            "/m": SITEMAP,
-            "/n": "none",
-        }
-        assert self.find(pages) == [("/m", How.LINK, Form.URLSET, 2)]
-
-    def test_a_usual_address(self) -> None:
-        """Each that is one."""
-        found = self.find({"/sitemap_index.xml": SITEMAP, "/sitemap.txt": "http://a.example/1"})
-        assert found == [
-            ("/sitemap_index.xml", How.USUAL, Form.URLSET, 2),
-            ("/sitemap.txt", How.USUAL, Form.TEXT, 1),
-        ]
-
-    def test_none(self) -> None:
-        """A site that answers everything with its front page has none."""
-        with LocalWeb(lambda path, host: linked(*(f"/{n}" for n in range(9)))) as web:
-            assert asyncio.run(find_sitemaps(web.root, fetch)) == []
-
-    def test_at_most_so_many(self) -> None:
-        """A robots.txt may name thousands."""
-        pages: dict[str, Page] = {f"/{n}.xml": SITEMAP for n in range(5)}
-        pages["/robots.txt"] = "\n".join(f"Sitemap: /{n}.xml" for n in range(5))
-        assert len(self.find(pages, most=2)) == 2
 
 
 @pytest.mark.deep

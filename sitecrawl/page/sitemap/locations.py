@@ -1,5 +1,4 @@
-"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.crawl.sitemaps`,
-and `sitecrawl.page.sitemap.finder` for all of it in one call.
+"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.crawl.sitemaps`.
 
 In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, one after
 the other, the likeliest first (`addresses.txt`). None of them ends the search: a site may have several.
