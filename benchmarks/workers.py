@@ -41,7 +41,6 @@ from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, FromInbox  # noqa: E402
 from sitecrawl.cluster.keys import Keys  # noqa: E402
 from sitecrawl.cluster.leases import Leases  # noqa: E402
-from sitecrawl.cluster.options import CrawlLimits  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
 from sitecrawl.cluster.run import Run, beat  # noqa: E402
 from sitecrawl.cluster.steps import Steps  # noqa: E402
@@ -105,7 +104,7 @@ class Simulated:
     async def second(self) -> None:
         """What a worker does on Redis in one."""
         self._count = count = self._count + 1
-        await beat(self.steps, Run(CrawlLimits(), 0), self.session, 30.0)
+        await beat(self.steps, Run("", 0), self.session, 30.0)
         await self._store.standing()
         commits = []
         for partition, token in self._tokens.items():

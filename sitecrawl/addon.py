@@ -91,9 +91,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "EXTENSIONS": {
         "sitecrawl.console.greeting.Greeting": -2,
         "sitecrawl.console.progress.Progress": 0,
-        "sitecrawl.extensions.close_spider.CloseSpider": 0,
         "sitecrawl.extensions.garbage.Garbage": 0,
-        "scrapy.extensions.closespider.CloseSpider": None,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
     },

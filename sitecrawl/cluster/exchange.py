@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil
@@ -30,7 +29,6 @@ from sitecrawl.cluster.run import PLACE, Run, beat, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Whole
-from sitecrawl.cluster.tallies import Tallies
 from sitecrawl.credit.trust import Elsewhere
 
 if TYPE_CHECKING:
@@ -45,8 +43,6 @@ _LONGEST: Final = 2.0
 """The same where nothing happens on any worker either."""
 _LOOK: Final = 1.0
 """Seconds between two looks at the crawl as a whole, of a worker that has something to do."""
-_RENEWALS: Final = 3
-"""Looks at limits in the length of a lease."""
 _PULSE: Final = 1.0
 """Seconds after which the loop says that it moves."""
 _SOON: Final = 0.005
@@ -80,14 +76,6 @@ class Exchange:
         self._clock = clock
         self._lending = Lending(store, partitions, withdraw=worker.withdraw, hear=self._beat)
         self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
-        self.tallies = Tallies(
-            store.steps,
-            run.limits,
-            f"{store.session}.{secrets.token_hex(4)}",
-            clock=clock,
-            every=store.leases.shortest / _RENEWALS,
-            met=listener.limit_met,
-        )
         self._seeds: SeedQueue | None = None
         if seeds_key:
             settling = partitions.holdings.settling
@@ -125,11 +113,6 @@ class Exchange:
         """Let all workers end."""
         self._end = reason
         self.kick()
-
-    def count(self, name: str) -> None:
-        """One more of what the run's limit of that name counts."""
-        if self.tallies.count(name):
-            self.kick()
 
     # Life
 
@@ -220,7 +203,8 @@ class Exchange:
     def _rest(self) -> float:
         """Seconds until the next round is due, if nothing comes up."""
         calm = min(_EVERY * 2.0 ** min(self._calm, 10), _LONGEST)
-        now, times = self._clock(), [self._clock() + calm, self.tallies.next_look()]
+        now = self._clock()
+        times = [now + calm]
         if self._seeds is not None:
             times.append(self._seeds.next_look(now))
         return max(_SOON, min(times) - now)
@@ -230,7 +214,6 @@ class Exchange:
         is_resting = self._worker.is_resting
         await self.scope.tell()
         alive = await self._beat()
-        await self.tallies(self._clock())
         if not self._worker.is_working:
             await self._lending.resume()
             await self.scope.hear()  # what it has may be of sites that others have named since

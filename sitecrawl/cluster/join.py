@@ -69,31 +69,35 @@ def join(options: ClusterOptions) -> Joined:
 def begin(joined: Joined, session: str) -> Run:
     """The worker called `session` begins to work: in the run that is under way, or with a new one.
 
-    A crawl has one set of limits at a time: that of the worker that began while no other was at work. Raises
-    `OptionError` if others are, with other limits. One that was killed is believed alive for as long as its leases
+    A crawl has one limit of pages at a time: that of the worker that began while no other was at work. Raises
+    `OptionError` if others are, with another limit. One that was killed is believed alive for as long as its leases
     last: that is waited for.
     """
-    options, limits, heard_of = joined.options, joined.options.limits, 0
+    options, wanted, heard_of = joined.options, _in_words(joined.options.max_pages), 0
     client = connect(options.redis)
     base = Keys(options.crawl, options.shards).base(PLACE)
-    args: list[str | int] = [session, int(1000 * options.lease_seconds), str(limits), limits.max_pages]
+    args: list[str | int] = [session, int(1000 * options.lease_seconds), wanted, options.max_pages]
     try:
         while True:
             answer: Any = _patiently(lambda: client.eval(script("begin")[0], 1, base, *args), shown(options.redis))
             found, account, alive, max_pages = answer[0].decode(), *map(int, answer[1:])
-            if found == str(limits):
-                return Run(limits, account, max_pages, is_first=not alive)
+            if found == wanted:
+                return Run(wanted, account, max_pages, is_first=not alive)
             if 0 < heard_of < alive:
                 raise OptionError(
-                    f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {limits}: "
+                    f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {wanted}: "
                     "start with the same, or when they have ended"
                 )
             if not heard_of:
-                logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, limits)
+                logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, wanted)
             heard_of = alive
             _wait(_LOOK)
     finally:
         client.close()
+
+
+def _in_words(max_pages: int) -> str:
+    return f"SITECRAWL_MAX_PAGES={max_pages}" if max_pages else "no limits"
 
 
 def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions) -> bytes:

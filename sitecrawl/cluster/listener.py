@@ -20,9 +20,6 @@ class WorkerListener(Listener, Protocol):
     def counted(self, name: str, number: int) -> None:
         """A figure for the crawl's statistics."""
 
-    def limit_met(self, name: str) -> None:
-        """The run has met one of its limits, which `CrawlLimits` calls so."""
-
     def moved(self) -> None:
         """Other sites are this worker's now: the database has their rows, and not those of others any more."""
 

@@ -6,7 +6,6 @@ who checks a crawl, and taken out by who repairs it; what is left can be believe
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +30,7 @@ _SESSION: Final = re.compile(rb"[0-9a-f]{16}")
 _COUNTS: Final = {b"entry", b"lent", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
-_NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
+_NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages")
 
 
 class _Spoilt(NamedTuple):
@@ -123,9 +122,8 @@ class _Looking:
         self._sorted: tuple[str, ...] = ()
         if partition == PLACE:
             self._hashes |= {
-                "trusted": lambda _, data: _are_amounts(_read(msgpack.unpackb, data), 2),
+                "trusted": lambda _, data: _are_two_amounts(_read(msgpack.unpackb, data)),
                 "run": lambda name, value: not _NUMBERS_OF_RUN.fullmatch(name) or _is_number(value),
-                "tallies": lambda _, data: _are_amounts(_read(json.loads, data), 3),
                 "told": lambda *_: True,
                 "wish": lambda *_: True,
             }
@@ -227,8 +225,8 @@ def _is_flow(data: bytes) -> bool:
     return isinstance(flow, dict) and all(isinstance(host, bytes) and _is_amount(flow[host]) for host in flow)
 
 
-def _are_amounts(found: object, number: int) -> bool:
-    return isinstance(found, list) and len(found) == number and all(map(_is_amount, found))
+def _are_two_amounts(found: object) -> bool:
+    return isinstance(found, list) and len(found) == 2 and all(map(_is_amount, found))
 
 
 def _is_number(value: bytes) -> bool:

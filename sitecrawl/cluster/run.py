@@ -1,4 +1,4 @@
-"""The run of a crawl, in the keys of partition 0: which workers are alive, and the limits under which they work.
+"""The run of a crawl, in the keys of partition 0: which workers are alive, and the limit under which they work.
 
 A run lasts as long as any of its workers is believed alive. An *account* is one limit of pages: the first is 1, and
 another limit has the next.
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.steps import Steps
 
 PLACE = 0
@@ -21,8 +20,8 @@ PLACE = 0
 class Run:
     """The run in which a worker takes part. Its parts share one object, which `beat` keeps as on Redis."""
 
-    limits: CrawlLimits
-    """Limits by the settings, the same for all workers."""
+    wanted: str
+    """Limit by the settings, in words, the same for all workers."""
     account: int
     """Account of `max_pages`; 0 if there has never been a limit."""
     max_pages: int = 0
@@ -43,11 +42,11 @@ class Heard(NamedTuple):
 async def beat(steps: Steps, run: Run, session: str, seconds: float) -> Heard:
     """The worker called `session` is alive for so long; 0 while it rests. What holds now is in `run` then.
 
-    Raises `StorageError` if another run has begun meanwhile, with other limits in its settings.
+    Raises `StorageError` if another run has begun meanwhile, with another limit in its settings.
     """
     account, ended, names, limits, max_pages = await steps.run("beat", PLACE, session, int(1000 * seconds))
     if account > run.account:
-        if limits.decode() != str(run.limits):
+        if limits.decode() != run.wanted:
             raise StorageError(
                 f"The crawl was begun anew with {limits.decode()} while this worker was silent: start it with that"
             )

@@ -13,7 +13,6 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.options import closing
 from sitecrawl.crawl.privates import is_closing, stop, wake
 
 
@@ -57,9 +56,6 @@ class FrontierListener:
 
     def counted(self, name: str, number: int) -> None:
         self._stats.inc_value(name, number)
-
-    def limit_met(self, name: str) -> None:
-        self.ended(closing(name))
 
     def moved(self) -> None:
         for listener in self.on_moved:

@@ -12,7 +12,7 @@ from sitecrawl.base import declared
 from sitecrawl.base.cores import usable_cores
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.base.expressions import expression
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.configuration import secret, seen
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.frontier.queue.order import order_named
@@ -70,23 +70,10 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         unsafe=declared.CLUSTER_UNSAFE.read(settings),
         replicas=declared.CLUSTER_REPLICAS.read(settings),
         max_depth=settings.getint("DEPTH_LIMIT"),
-        limits=crawl_limits(settings),
+        max_pages=declared.MAX_PAGES.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
         seeds_key=seeds_key(settings, spider),
         watch=declared.CLUSTER_WATCH.read(settings),
-    )
-
-
-def crawl_limits(settings: BaseSettings) -> CrawlLimits:
-    """Limits of a crawl by many workers."""
-    return CrawlLimits(
-        max_pages=declared.MAX_PAGES.read(settings),
-        timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
-        itemcount=settings.getint("CLOSESPIDER_ITEMCOUNT"),
-        pagecount=settings.getint("CLOSESPIDER_PAGECOUNT"),
-        errorcount=settings.getint("CLOSESPIDER_ERRORCOUNT"),
-        timeout_no_item=settings.getfloat("CLOSESPIDER_TIMEOUT_NO_ITEM"),
-        pagecount_no_item=settings.getint("CLOSESPIDER_PAGECOUNT_NO_ITEM"),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from contextlib import closing
@@ -82,7 +81,6 @@ class TestFaults:
             client.set(key(3, "lease"), "nobody's")
             client.hset(key(4, "crawl"), "order", "dfs")
             client.hdel(key(4, "crawl"), "spider")
-            client.hset(key(0, "tallies"), "one", json.dumps([1, 2]))
             client.hset(key(0, "trusted"), "one", msgpack.packb([1.0]))
             client.zadd(key(0, "workers"), {"one": 1e30})
         found = checked(redis).faults
@@ -94,7 +92,6 @@ class TestFaults:
             "partition 3: lease: it is not what a worker writes",
             "partition 4: crawl 'order': it is not what a worker writes",
             "partition 4: crawl 'spider': it is missing",
-            "partition 0: tallies 'one': it is not what a worker writes",
             "partition 0: trusted 'one': it is not what a worker writes",
             "partition 0: workers 'one': its time never comes",
         ):

@@ -1,28 +1,25 @@
-"""Limits of a crawl by many workers: `max_pages` is exact over all, and `CLOSESPIDER_*` counts what all have done."""
+"""Limits of a crawl by many workers: `max_pages` and `max_depth` are exact over all."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
-from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bare_workers import Worker as BareWorker
 from bare_workers import link, working
-from fleet import Worker, fleet, stored, web_of
+from fleet import Worker, stored, web_of
 from redis_servers import Server
 from syntheticweb import Web
-from waiting import until, until_async
+from waiting import until_async
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import Run
-from sitecrawl.cluster.steps import script
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 
@@ -44,9 +41,9 @@ def leave(redis: Server, session: str) -> None:
 class TestJoining:
     """`two` and `three` begin beside `one`, or after it."""
 
-    def begin(self, redis: Server, session: str, lease_seconds: float = 30, **limits: Any) -> Run:
-        limited = CrawlLimits(**limits)
-        options = ClusterOptions({"url": redis.url}, "test", shards=2, lease_seconds=lease_seconds, limits=limited)
+    def begin(self, redis: Server, session: str, lease_seconds: float = 30, max_pages: int = 0) -> Run:
+        where = {"url": redis.url}
+        options = ClusterOptions(where, "test", shards=2, lease_seconds=lease_seconds, max_pages=max_pages)
         return begin(join(options), session)
 
     def test_who_comes_back_has_the_same_account(self, redis: Server) -> None:
@@ -71,14 +68,14 @@ class TestJoining:
         self.begin(redis, "one", max_pages=5)
 
         async def run() -> None:
-            waiting = asyncio.to_thread(self.begin, redis, "two", max_pages=6, timeout=9)
+            waiting = asyncio.to_thread(self.begin, redis, "two", max_pages=6)
             beside = asyncio.create_task(waiting)
             while not beside.done():
                 self.begin(redis, "one", max_pages=5)
                 await asyncio.sleep(0.05)
             await beside
 
-        with pytest.raises(OptionError, match=r"SITECRAWL_MAX_PAGES=5, not SITECRAWL_MAX_PAGES=6, CLOSESPIDER_TIM"):
+        with pytest.raises(OptionError, match="SITECRAWL_MAX_PAGES=5, not SITECRAWL_MAX_PAGES=6:"):
             asyncio.run(run())
 
 
@@ -87,7 +84,7 @@ class TestWorkers:
 
     def test_the_last_of_the_limit_dies_with_a_worker(self, redis: Server, tmp_path: Path) -> None:
         """Another gets it when the dead one's leases are over, and the crawl ends at the limit."""
-        limited: dict[str, Any] = {"shards": 3, "limits": CrawlLimits(max_pages=3), "lease_seconds": 1}
+        limited: dict[str, Any] = {"shards": 3, "max_pages": 3, "lease_seconds": 1}
 
         async def run() -> None:
             dying = BareWorker(redis, tmp_path / "dying", **limited)
@@ -109,7 +106,7 @@ class TestWorkers:
         """By what waits in other partitions: the limit is reached exactly, or everything is fetched."""
 
         async def run() -> None:
-            async with working(redis, tmp_path, shards=4, limits=CrawlLimits(max_pages=5)) as worker:
+            async with working(redis, tmp_path, shards=4, max_pages=5) as worker:
                 worker.seed(*(f"http://h{n}.example/" for n in range(12)))
                 for number in range(9):
                     (visit,) = await worker.visits(1)
@@ -125,7 +122,7 @@ class TestWorkers:
         """If it is that of another run: it says with which limits to start it again."""
 
         async def run() -> None:
-            async with working(redis, tmp_path, limits=CrawlLimits(max_pages=5)) as worker:
+            async with working(redis, tmp_path, max_pages=5) as worker:
                 with redis.client() as client:
                     client.hincrby(BASE + "run", "account", 1)
                     client.hset(BASE + "run", "limits", "SITECRAWL_MAX_PAGES=9")
@@ -227,92 +224,3 @@ class TestLevels:
             asked = client.info("commandstats")
             assert asked["cmdstat_hsetnx"]["calls"] == 1 + 8
             assert asked["cmdstat_hgetall"]["calls"] == 4 + 1
-
-
-class TestRun:
-    """`CLOSESPIDER_*`."""
-
-    LIMITS = {"itemcount": 10, "pagecount": 12, "errorcount": 3, "pagecount_no_item": 5}  # noqa: RUF012
-
-    def tell(self, redis: Server, stream: str, *counts: int, bare: int = 0, **limits: int) -> str:
-        """The limit that is met, when this worker has counted so many items, pages and errors."""
-        given = [part for pair in (limits or self.LIMITS).items() for part in pair]
-        with redis.client() as client:
-            answer: Any = client.eval(script("tally")[0], 1, BASE, stream, *counts, bare, *given)
-        return str(answer[0].decode())
-
-    def test_what_all_have_counted(self, redis: Server) -> None:
-        """Sums decide, and what is told twice counts once; what has been met stays so."""
-        assert self.tell(redis, "one", 4, 4, 0) == ""
-        assert self.tell(redis, "two", 5, 5, 0) == ""
-        assert self.tell(redis, "one", 4, 4, 0) == ""
-        assert self.tell(redis, "two", 6, 6, 0) == "itemcount"
-        assert self.tell(redis, "one", 4, 9, 3) == "itemcount"
-
-    @pytest.mark.parametrize(
-        ("counts", "bare", "met"),
-        [((0, 12, 0), 0, "pagecount"), ((1, 1, 3), 0, "errorcount"), ((0, 5, 0), 5, "pagecount_no_item")],
-    )
-    def test_which_limit(self, redis: Server, counts: tuple[int, int, int], bare: int, met: str) -> None:
-        """The one that Scrapy would name first."""
-        assert self.tell(redis, "one", *counts, bare=bare) == met
-
-    def test_pages_since_the_last_item(self, redis: Server) -> None:
-        """An item of any worker begins the count anew."""
-        assert self.tell(redis, "one", 0, 4, 0, bare=4) == ""
-        assert self.tell(redis, "two", 1, 2, 0, bare=1) == ""
-        assert self.tell(redis, "one", 0, 7, 0, bare=7) == ""
-        assert self.tell(redis, "one", 0, 8, 0, bare=8) == "pagecount_no_item"
-
-    def test_time_is_that_of_the_run(self, redis: Server) -> None:
-        """From its beginning on, and from the last item."""
-        with redis.client() as client:
-            client.hset(BASE + "run", mapping={"begun": 0, "item_at": 0})
-        assert self.tell(redis, "one", 0, 0, 0, timeout=2**42) == ""
-        assert self.tell(redis, "one", 0, 0, 0, timeout_no_item=1000) == "timeout_no_item"
-
-    def test_a_new_run_counts_anew(self, redis: Server) -> None:
-        """When no worker of the last is left."""
-        options = ClusterOptions({"url": redis.url}, "test", shards=2, limits=CrawlLimits(itemcount=10))
-        begin(join(options), "one")
-        assert self.tell(redis, "one", 10, 10, 0) == "itemcount"
-        begin(join(options), "one")
-        assert self.tell(redis, "one", 10, 10, 0) == "itemcount"
-        leave(redis, "one")
-        begin(join(options), "one")
-        assert self.tell(redis, "one again", 0, 0, 0) == ""
-
-    def test_when_a_count_is_told(self, redis: Server, tmp_path: Path) -> None:
-        """At once near a limit, and soon far from it; where there is none of counts, nothing is in a hurry."""
-
-        async def is_told_at_once(**limits: int) -> bool:
-            async with working(redis, tmp_path / "-".join(limits), limits=CrawlLimits(**limits)) as worker:
-                tallies = worker.frontier.exchange.tallies
-                await until_async(lambda: 0.0 < tallies.next_look() < inf, "an answer")
-                tallies.count("pagecount")
-                assert tallies.next_look() <= time.monotonic() + 1
-                return tallies.next_look() == 0.0
-
-        assert asyncio.run(is_told_at_once(pagecount=30))
-        assert not asyncio.run(is_told_at_once(pagecount=3000))
-        assert not asyncio.run(is_told_at_once(timeout=3000))
-
-    @pytest.mark.deep
-    def test_workers_end_together(self, redis: Server, web: Web, tmp_path: Path) -> None:
-        """When all of them together have counted so much, and not each of them."""
-        settings = {"CLOSESPIDER_ITEMCOUNT": 60, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.3}
-        with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
-            assert [worker.wait() for worker in workers] == [0, 0]
-            assert [reasons(worker) for worker in workers] == [["closespider_itemcount"]] * 2
-            total = sum(int(number) for worker in workers for number in stat(worker, "item_scraped_count"))
-        assert 60 <= total < 120
-
-    @pytest.mark.deep
-    def test_time_is_up_for_all(self, redis: Server, web: Web, tmp_path: Path) -> None:
-        """It is the run's time, whenever a worker has begun."""
-        settings = {"CLOSESPIDER_TIMEOUT": 3600, "SITECRAWL_CLUSTER_WATCH": True, "DOWNLOAD_DELAY": 1}
-        with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers, redis.client() as client:
-            until(lambda: all(worker.pages() for worker in workers), "both have a page")
-            client.hset("sitecrawl:{generic.0}:run", "begun", 0)
-            assert [worker.wait() for worker in workers] == [0, 0]
-            assert [reasons(worker) for worker in workers] == [["closespider_timeout"]] * 2

@@ -8,7 +8,6 @@ import pytest
 
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.holdings import Held
-from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Standing, Tally, Whole
@@ -29,7 +28,7 @@ class Worker:
         self.now = 1000.0
         self.in_flight = Counter[int]()
         self.held = {number: Held(number, 1, 0) for number in range(partitions)}
-        self.run = Run(CrawlLimits(), ACCOUNT, max_pages)
+        self.run = Run("", ACCOUNT, max_pages)
         self.limit = PageLimit(self.run, self.held, self.in_flight.__getitem__, lambda: self.now)
         for held in self.held.values():
             held.counts.turn(ACCOUNT)

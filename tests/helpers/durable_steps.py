@@ -114,7 +114,6 @@ WORKER = (
     *_asked(f"{_STORE}.lease"),
     "cluster.partitions.Partitions.reading: batch",
     "frontier.moving.Move.commit: batch",
-    *_asked("cluster.tallies.Tallies.__call__"),
     *_asked(f"{_STORE}.commit"),
     *_asked(f"{_STORE}.deliver"),
     *_asked(f"{_STORE}.put_part"),

@@ -82,9 +82,6 @@ class Heard:
     def counted(self, name: str, number: int) -> None:
         self.counts[name] += number
 
-    def limit_met(self, name: str) -> None:
-        self.met.append(name)
-
     def moved(self) -> None: ...
 
     def ended(self, reason: str) -> None:

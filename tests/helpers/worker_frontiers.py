@@ -14,7 +14,6 @@ from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import Leases, Renewal
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.run import Run
@@ -79,7 +78,7 @@ class CrawlOf(NamedTuple):
                 territory=territory,
             )
 
-        holdings, run = Holdings(database, secrets.token_hex(8)), Run(CrawlLimits(), 0)
+        holdings, run = Holdings(database, secrets.token_hex(8)), Run("", 0)
         partitions = Partitions(
             holdings,
             self.partitions,

@@ -1,7 +1,7 @@
 -- A worker begins: in the run of the crawl that is under way, or with a new one.
 --
--- A run lasts as long as any of its workers is believed alive. Its limits are those of the worker that began it. They
--- count anew in each run, but for `max_pages`, which counts over all: if that has changed, it gets a new account.
+-- A run lasts as long as any of its workers is believed alive. Its limit of pages is that of the worker that began it.
+-- It counts over all runs: if it has changed, it gets a new account.
 --
 -- ARGV: session, ms, limits (as this worker has them, in words), max_pages. Returns the limits of the run, the account
 -- of its max_pages, until when another worker is believed alive (Unix ms; 0 if none is), and max_pages as it is now.
@@ -21,9 +21,8 @@ if not limits or (alive == 0 and (limits ~= wanted or not goes_on)) then
     held, account = max_pages, account + 1
   end
   limits = wanted
-  redis.call('DEL', run, KEYS[1] .. 'tallies')
-  local begun = string.format('%.0f', now)
-  redis.call('HSET', run, 'limits', limits, 'max_pages', held, 'account', account, 'begun', begun)
+  redis.call('DEL', run)
+  redis.call('HSET', run, 'limits', limits, 'max_pages', held, 'account', account)
 end
 if limits == wanted then redis.call('ZADD', workers, now + ms, session) end
 return {limits, account, string.format('%.0f', alive), held}
