@@ -24,7 +24,6 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import declared
-from sitecrawl.base.display import visible
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.eta import TimeLeft
@@ -32,7 +31,7 @@ from sitecrawl.console.greeting import how_to_stop
 from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
-from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, wants_line
+from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
 from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
@@ -41,7 +40,6 @@ from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, ending, ending_of
 from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.site_facts import SiteFacts
-from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.frontier.left import full_hosts, last_fetches
@@ -154,19 +152,12 @@ class Progress:
             self._errors.connect(self._crawler)
             if self._crawl is not None:
                 self._crawl.fetches.on_finish.append(self._facts.finished)
-                self._say_what_changed(self._crawl.told)
                 self._say_how_to_stop(self._crawl)
         self._line.start()
         if self._interval:
             self.status()  # the first line that is shown has the speed since here
             self._task = create_looping_call(self._tell)
             self._task.start(self._interval, now=self._line.is_live)
-
-    @staticmethod
-    def _say_what_changed(told: Told | None) -> None:
-        """Where the log does not, which has it at level INFO."""
-        if told is not None and told.since and not is_job() and not log_shows_info():
-            say(f"Since the last run: {visible('; '.join(told.since))}")
 
     def _say_how_to_stop(self, crawl: Crawl) -> None:
         """The last line before those that change."""

@@ -180,7 +180,9 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         peers=peers,
         news=news,
     )
-    told = _told(crawler, directory, database, access, scope) if has_our_scheduler(settings) else None
+    told = None
+    if has_our_scheduler(settings):
+        told = Told(configuration.terms(settings, access.sheets, scope), scope, database)
     checkpoints = Checkpoints(
         crawler, database, frontier, peers, fetches, ours=ours, files=(reading, pages, database), news=news
     )
@@ -248,11 +250,3 @@ def _store(
     position = database.get("meta", PAGES)
     store.recover(json.loads(position) if position else None)
     return store
-
-
-def _told(
-    crawler: Crawler, directory: CrawlDirectory, database: Database, access: Access, scope: Scope | None
-) -> Told:
-    seeds = getattr(getattr(crawler.spider, "arguments", None), "seeds", ())
-    key = directory.manifest.fingerprint_key
-    return Told(configuration.terms(crawler.settings, access.sheets, scope, seeds, key), scope, database)

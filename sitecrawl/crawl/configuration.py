@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +27,11 @@ from sitecrawl.frontier.queue.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
 from sitecrawl.http.sheets import Sheets
-from sitecrawl.http.sheets.kept import DIGEST, kept
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
+from sitecrawl.urls.url import CRAWLED, WEB, Schemes
 
 logger = logging.getLogger(__name__)
 
@@ -119,29 +117,12 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
     )
 
 
-_DECIDING: Final = (
-    "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "SITECRAWL_DELAY_FACTOR",
-    "SITECRAWL_MAX_DELAY", "SITECRAWL_CONCURRENT_REQUESTS_PER_IP", "SITECRAWL_LINKS", "SITECRAWL_REQUISITES",
-    "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_TRAP_BUDGET",
-    "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
-    "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
-    "CLOSESPIDER_TIMEOUT", "USER_AGENT", "SITECRAWL_FRONTIER",
-)  # fmt: skip
-"""Settings, besides the fields of `Terms`, whose changes a resumed crawl reports."""
-_LISTED_SEEDS: Final = 100
+_OF_SHEETS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
+"""Fields of a sheet that `scrapy why` asks for."""
 
 
-def terms(
-    settings: BaseSettings, found: Sheets, scope: Scope | None, seeds: Sequence[Url] = (), key: bytes = b""
-) -> Terms:
-    """Arguments and settings that explain what the crawl does. `key`: of the crawl, for digests of secrets."""
-
-    def digest(text: str) -> str:
-        """Digest of a secret: long enough to show a change, too short to find the secret."""
-        return hashlib.blake2b(text.encode(), key=key, digest_size=3).hexdigest()
-
-    listed = [seed.href for seed in seeds]
-    others = {name: _comparable(settings.get(name)) for name in _DECIDING}
+def terms(settings: BaseSettings, found: Sheets, scope: Scope | None) -> Terms:
+    """Arguments and settings that explain what the crawl does."""
     allow, deny = scope.patterns if scope is not None else ([], [])
     return Terms(
         begun=time.time(),
@@ -154,20 +135,13 @@ def terms(
         agent=robots_agent(settings),
         robots=settings.getbool("ROBOTSTXT_OBEY"),
         ftp=declared.FTP.read(settings),
-        others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
-        sheets=tuple(kept(sheet, digest) for sheet in found.all),
+        frontier=declared.FRONTIER.read(settings),
+        sheets=tuple(
+            {name: value for name in _OF_SHEETS if (value := getattr(sheet, name)) not in (None, ())}
+            for sheet in found.all
+        ),
         exceptions=tuple(_robots_leaves(settings, found)),
     )
-
-
-def _comparable(value: object) -> str | float | None:
-    """Comparable form of `value`, equal for `1`, `"1"`, `1.0` and True."""
-    text = {"True": "1", "False": "0"}.get(str(value), str(value))
-    try:
-        number = float(text)
-    except ValueError:
-        return None if value is None else text
-    return int(number) if number.is_integer() else number
 
 
 def _robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave]:

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import replace
 
-from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.changed_terms import changes
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import TERMS
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.crawldir.terms import Terms, terms_of
+from sitecrawl.crawldir.terms import Terms
 from sitecrawl.frontier.places import delete_place, places_of, write_place
 from sitecrawl.frontier.scope import Scope
-
-logger = logging.getLogger(__name__)
 
 
 class Told(Participant):
     """Participant of checkpoints: `terms`, and the places that seeds stand for in `scope`, if the spider has one."""
 
-    since: tuple[str, ...] = ()
-    """Differences to the last run, in words."""
-
     def __init__(self, terms: Terms, scope: Scope | None, database: Database) -> None:
-        self.since = _changes(database, terms)
-        if self.since:
-            logger.info("Since the last run: %s", "; ".join(self.since))
-        self._terms = replace(terms, since=self.since)
+        self._terms = terms
         self._scope = scope
         self._database = database
         self._is_new = True
@@ -53,12 +42,3 @@ class Told(Participant):
 
     def committed(self) -> None:
         self._is_new, self._begun = False, True
-
-
-def _changes(database: Database, terms: Terms) -> tuple[str, ...]:
-    try:
-        before = terms_of(database)
-    except CorruptFile as error:  # nothing is decided by it
-        logger.warning("%s: what has changed since the last run is not known", error)
-        return ()
-    return changes(before, terms) if before is not None else ()

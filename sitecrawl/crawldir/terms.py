@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
@@ -47,12 +47,10 @@ class Terms:
     """Whether robots.txt is obeyed."""
     ftp: bool = False
     """Whether FTP servers are crawled, too."""
-    others: Mapping[str, Any] = field(default_factory=dict)
-    """Other terms by users' names: plain values, and `{"digest": ...}` in place of secrets."""
+    frontier: str = ""
+    """Class of the project's own frontier; empty for ours."""
     sheets: tuple[Mapping[str, Any], ...] = ()
-    """Sheets, in the same form: see `sitecrawl.http.sheets.kept`."""
-    since: tuple[str, ...] = ()
-    """Differences from the run before, in words."""
+    """Of each sheet, what decides which URLs are fetched."""
     exceptions: tuple[RobotsLeave, ...] = ()
     """Exceptions from robots.txt; the last one for a host counts."""
 
@@ -64,7 +62,7 @@ class Terms:
         """Raises `CorruptFile`."""
         try:
             fields = json.loads(data)
-            lists = {name: tuple(fields.get(name, ())) for name in ("allow", "deny", "sheets", "since")}
+            lists = {name: tuple(fields.get(name, ())) for name in ("allow", "deny", "sheets")}
             given = fields.get("exceptions", ())
             leaves = tuple(RobotsLeave(tuple(names), tuple(paths), why) for names, paths, why in given)
             return cls(**{**fields, **lists, "exceptions": leaves})

@@ -205,11 +205,6 @@ class FrontierReader:
         """What the content-seen test found, in all runs."""
         return ContentFigures.unpack(self._database.get("meta", CONTENT_TOTALS))
 
-    def since(self) -> tuple[str, ...]:
-        """What the last run was told otherwise than the one before it, in words."""
-        terms = terms_of(self._database)
-        return terms.since if terms is not None else ()
-
     def refusals(self) -> RefusalTotals:
         """Which hosts said no, in all runs."""
         return RefusalTotals.unpack(self._database.get("meta", REFUSALS))

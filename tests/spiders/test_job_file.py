@@ -152,27 +152,6 @@ def test_structured_data_by_a_job(web: LocalWeb, tmp_path: Path) -> None:
     assert (tmp_path / "items.jsonl").read_text().count('"rule"') == 3
 
 
-def test_a_resume_says_what_changed(web: LocalWeb, tmp_path: Path) -> None:
-    """A crawl that goes on says on stderr, and in its report, what it is told otherwise than before; else nothing."""
-    path, given = tmp_path / "site.toml", {"JOBDIR": tmp_path / "crawl"}
-
-    def run(text: str, *words: str) -> str:
-        path.write_text(text)
-        done = scrapy("crawl", "generic", "-a", f"job={path}", *words, settings=given)
-        assert done.returncode == 0, done.stderr
-        return done.stderr
-
-    sheet = f'[[sheets]]\nhosts = ["{urlsplit(web.root).netloc}"]\ndelay = 0\nheaders = {{X = "hush"}}\n'
-    assert "Since the last run" not in run(toml(web) + sheet)
-    assert "Since the last run" not in run(toml(web) + sheet)
-    said = run(toml(web).replace('t"]', 't", "x"]') + sheet.replace("hush", "other"), "-a", "max_depth=3")
-    host = urlsplit(web.root).netloc
-    changed = f"deny has x besides; max_depth 3, was 2; sheet for {host}: header X has another value"
-    assert f"Since the last run: {changed}\n" in said
-    scrapy("report", "-d", str(tmp_path / "crawl"), "-o", str(tmp_path / "report.html"))
-    assert f"Since the run before: {changed}" in (tmp_path / "report.html").read_text()
-
-
 def test_the_same_command_goes_on(web: LocalWeb, tmp_path: Path) -> None:
     """Without a JOBDIR the crawl lives where its name says, and the command that the summary gives is the same."""
     (tmp_path / "site.toml").write_text(toml(web))

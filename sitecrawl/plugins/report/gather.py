@@ -96,8 +96,6 @@ class ReportData:
     manifest: Manifest
     made: float
     version: str
-    since: tuple[str, ...]
-    """What the last run was told otherwise than the one before it, in words."""
     urls: UrlTotals
     history: History | None
     content: ContentFigures
@@ -137,7 +135,6 @@ def gather(directory: Path) -> ReportData:
             manifest=manifest,
             made=time.time(),
             version=__version__,
-            since=reader.since(),
             urls=urls,
             history=reader.history(),
             content=reader.content(),

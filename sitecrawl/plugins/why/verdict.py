@@ -170,7 +170,7 @@ def _ended(case: Case) -> Iterator[Verdict]:
 
 def _unknown(case: Case) -> Iterator[Verdict]:
     terms = case.source.terms
-    if terms is not None and (own := terms.others.get("SITECRAWL_FRONTIER")):
+    if terms is not None and (own := terms.frontier):
         text = f"Not known here: the crawl's frontier is {own}, which has its own records"
         yield Verdict("unknown", text, "ask that frontier; scrapy page URL says whether the page is stored")
         return

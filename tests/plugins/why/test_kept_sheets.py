@@ -5,15 +5,12 @@ import json
 import pytest
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.http.sheets.kept import kept
-from sitecrawl.http.sheets.sheet import Sheet
 from sitecrawl.plugins.why.source import kept_sheets
 
 
 def test_what_was_kept_gives_the_same_answers() -> None:
     """Patterns and limits of a sheet come back, and only for its hosts."""
-    sheet = Sheet(hosts=("a.example",), deny=("/x",), max_depth=4, headers={"X-Key": "secret"})
-    found = kept_sheets(json.loads(json.dumps([kept(sheet, lambda _text: "digest")])))
+    found = kept_sheets(json.loads(json.dumps([{"hosts": ("a.example",), "deny": ("/x",), "max_depth": 4}])))
     assert (found.of("a.example").deny, found.of("a.example").max_depth) == (("/x",), 4)
     assert found.of("b.example").max_depth is None
 
