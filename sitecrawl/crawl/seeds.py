@@ -1,4 +1,4 @@
-"""Seeds as users give them: URLs, a file of them, or a key of Redis."""
+"""Seeds as users give them: URLs, or a file of them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from sitecrawl.base.errors import InvalidUrl, OptionError, StorageError
-from sitecrawl.cluster.address import SCHEMES, shown
+from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.page import charset
 from sitecrawl.page.sitemap.entry import ParseReport
 from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened, top_level_of
-
-if TYPE_CHECKING:
-    from redis import Redis, RedisCluster
 
 MAX_FILE_SIZE: Final = 256 << 20
 """Most unpacked bytes of a seed file: some millions of URLs."""
@@ -28,7 +24,6 @@ STANDARD_INPUT: Final = "-"
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
 _NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
 """File names: their endings are no top-level domains."""
-_REDIS_BATCH: Final = 10_000
 _LOOKED_AT: Final = 100
 """Bytes of a file searched for a NUL, the sign of UTF-16."""
 
@@ -38,14 +33,10 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
 
     `text` is URLs or bare domains separated by commas or white space (a comma may stand in a URL); `@FILE`, or the
     path of an existing file: a text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or
-    not; `-`: the same on standard input; or `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is left
-    as it is. Raises `OptionError`,
-    which names the seed that is wrong; or the file and the line, and not what stands there: a file that is given by
-    mistake may hold a secret.
+    not; or `-`: the same on standard input. Raises `OptionError`, which names the seed that is wrong; or the file and
+    the line, and not what stands there: a file that is given by mistake may hold a secret.
     """
     text = text.strip()
-    if text.startswith(SCHEMES):
-        return _from_redis(text, schemes)
     if text == STANDARD_INPUT:
         return _from_input(schemes)
     if text.startswith("@"):
@@ -145,52 +136,6 @@ def _from_bytes(read: Callable[[], bytes], name: str, schemes: Schemes) -> list[
     if not seeds:
         raise OptionError(f"There is no URL in the file of seeds {name}")
     return seeds
-
-
-def _from_redis(text: str, schemes: Schemes) -> list[Url]:
-    from redis import RedisError  # noqa: PLC0415 - it takes longer to import than most crawls take to start
-
-    from sitecrawl.cluster.connection import connect  # noqa: PLC0415 - which imports it
-
-    address, _, key = text.partition("#")
-    place = shown({"url": address})
-    where = f"Redis at {place}"
-    if not key:
-        raise OptionError(f"Name the key of the seeds in {where}: {place}#KEY")
-    try:
-        with connect({"url": address}) as client:
-            entries = _members(client, key)
-    except (RedisError, StorageError, ValueError) as error:
-        raise OptionError(f"The seeds cannot be read from {where}, key {key!r}: {error}") from error
-    words = ((word, f"{where}, key {key!r}: ") for entry in entries if (word := entry.strip()))
-    seeds = _distinct(words, schemes)
-    if not seeds:
-        raise OptionError(f"There is no URL in {where}, key {key!r}")
-    return seeds
-
-
-def _members(client: Redis | RedisCluster, key: str) -> list[str]:
-    """Members of the key in the order of scrapy-redis. Raises `ValueError` if there are too many."""
-    found: list[str] = []
-    size = 0
-    for entry in _entries_of(client, key):
-        size += len(entry)
-        if size > MAX_FILE_SIZE:
-            raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
-        found.append(entry if isinstance(entry, str) else entry.decode("utf-8", "replace"))
-    return found
-
-
-def _entries_of(client: Redis | RedisCluster, key: str) -> Iterator[bytes | str]:
-    kind = client.type(key)
-    if kind in {b"set", "set"}:
-        yield from client.sscan_iter(key, count=_REDIS_BATCH)
-    elif kind in {b"list", b"zset", "list", "zset"}:
-        read: Callable[[str, int, int], Any] = client.lrange if kind in {b"list", "list"} else client.zrevrange
-        start = 0
-        while batch := read(key, start, start + _REDIS_BATCH - 1):
-            start += len(batch)
-            yield from batch
 
 
 def _unpacked(file: BufferedReader) -> bytes:

@@ -21,7 +21,6 @@ from stalling import Proxy
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.connection import closed_is_away, connect, connect_async
-from sitecrawl.crawl.seeds import read_seeds
 
 SITE = {"/": linked("/a", "/b"), "/a": "a", "/b": "b"}
 QUICK = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_CLUSTER_SHARDS": 2}
@@ -68,9 +67,6 @@ class TestTls:
         shows, key = authority.issue("worker")
         url = f"{served.url}?ssl_ca_certs={authority.file}&ssl_certfile={shows}&ssl_keyfile={key}"
         crawl_and_look(url, tmp_path / "crawl")
-        with connect({"url": url}) as client:
-            client.rpush("seeds", "http://a.example/")
-        assert [seed.href for seed in read_seeds(f"{url}#seeds")] == ["http://a.example/"]
 
     @pytest.mark.deep
     def test_what_is_not_trusted(self, authority: Authority, served: Proxy, tmp_path: Path) -> None:

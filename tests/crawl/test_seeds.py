@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
 
 import pytest
-import redis
-from redis_server import running_redis, socket_of
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import seeds
@@ -241,44 +237,6 @@ except seeds.OptionError as error:
 """
     done = subprocess.run([sys.executable, "-c", program, write(packed)], capture_output=True, text=True, check=True)
     assert "more than 16777216 bytes" in done.stdout
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[redis.Redis]:
-    with running_redis() as client:
-        yield client
-
-
-class TestRedis:
-    def test_ten_thousand_seeds(self, store: redis.Redis) -> None:
-        """A list is read whole, in its order, and left as it is: a crawl that resumes reads it again."""
-        urls = [f"https://example.com/{n}" for n in range(10_500)]
-        store.rpush("list", *urls)
-        assert [seed.href for seed in read_seeds(f"unix://{socket_of(store)}#list")] == urls
-        assert store.llen("list") == 10_500
-
-    def test_sets(self, store: redis.Redis) -> None:
-        """As scrapy-redis keeps start URLs: a set in any order, a sorted set with the greatest score first."""
-        store.sadd("set", "b.example", "a.example")
-        store.zadd("sorted", {"a.example": 1, "b.example": 2})
-        assert {seed.host for seed in read_seeds(f"unix://{socket_of(store)}#set")} == {"a.example", "b.example"}
-        assert [seed.host for seed in read_seeds(f"unix://{socket_of(store)}#sorted")] == ["b.example", "a.example"]
-
-    def test_what_is_wrong_is_said_without_the_password(self, store: redis.Redis) -> None:
-        """The message names server and key, and nothing secret."""
-        store.rpush("wrong", "https://example.com/", "http://exa mple/")
-        for address, words in (
-            (f"unix://{socket_of(store)}#none", "There is no URL in Redis at"),
-            (f"unix://{socket_of(store)}#wrong", "key 'wrong': "),
-            (f"unix://{socket_of(store)}", "Name the key"),
-            (
-                "redis://user:secret@127.0.0.1:1/0#key",
-                "cannot be read from Redis at redis://127.0.0.1:1/0, key 'key'",
-            ),
-        ):
-            with pytest.raises(OptionError, match=re.escape(words)) as raised:
-                read_seeds(address)
-            assert "secret" not in str(raised.value)
 
 
 def through_standard_input(content: bytes) -> subprocess.CompletedProcess[str]:

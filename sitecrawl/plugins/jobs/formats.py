@@ -10,7 +10,6 @@ from typing import Final
 from scrapy.settings import Settings
 from scrapy.utils.conf import feed_process_params_from_cli
 
-from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
@@ -50,27 +49,25 @@ def _name(text: str) -> None:
 
 
 def _seed(text: str) -> None:
-    if text.startswith(("@", *SCHEMES)) or names_file(text):
-        raise ValueError(f"a list holds URLs: for a file or a key write seeds = {text!r} alone")
+    if text.startswith("@") or names_file(text):
+        raise ValueError(f"a list holds URLs: for a file write seeds = {text!r} alone")
     seeds_of([text], schemes=CRAWLED)
 
 
 def _seeds(text: str, folder: Path) -> None:
     """A file need only be there: it is read when the crawl begins."""
     path = seeds_file(text, folder)
-    if path is None and not text.startswith(SCHEMES):
+    if path is None:
         read_seeds(text, schemes=CRAWLED)
     elif path is not None and not path.is_file():
         raise ValueError(f"there is no file {path}")
 
 
 def seeds_file(text: str, folder: Path) -> Path | None:
-    """The file that a text of seeds names; None for URLs and Redis."""
+    """The file that a text of seeds names; None for URLs."""
     if text.startswith("@"):
         return folder / text[1:]
-    is_one = (
-        not text.startswith(SCHEMES) and "\n" not in text and (names_file(text) or names_file(str(folder / text)))
-    )
+    is_one = "\n" not in text and (names_file(text) or names_file(str(folder / text)))
     return folder / text if is_one else None
 
 

@@ -62,15 +62,6 @@ class TestCheck:
             f"{job}, line 10: delay is -5, and has to be 0 or more\n"
         )
 
-    def test_redis_is_not_asked(self, tmp_path: Path) -> None:
-        """Seeds that are on Redis are read when the crawl begins, and no password of it is shown."""
-        path = tmp_path / "site.toml"
-        path.write_text("[crawl]\nseeds = 'redis://:hush@127.0.0.1:1/0#seeds'\n")
-        done = scrapy("job", "check", str(path))
-        assert done.returncode == 0, done.stderr
-        assert "seeds on Redis" in done.stdout
-        assert "hush" not in done.stdout
-
     @pytest.mark.parametrize(
         ("name", "text", "message"),
         [

@@ -108,9 +108,9 @@ def test_a_file_of_seeds_is_beside_the_job(tmp_path: Path) -> None:
 
 
 def test_texts_of_seeds_that_are_no_file(tmp_path: Path) -> None:
-    """URLs and a key of Redis stay as they are."""
-    for text in ("a.example b.example", "redis://127.0.0.1/0#seeds"):
-        assert read_job(written(tmp_path, f"[crawl]\nseeds = '{text}'")).arguments == {"seeds": text}
+    """URLs stay as they are."""
+    text = "a.example b.example"
+    assert read_job(written(tmp_path, f"[crawl]\nseeds = '{text}'")).arguments == {"seeds": text}
 
 
 def test_a_feed_in_a_folder_with_a_percent_sign(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ MISTAKES: list[tuple[str, str]] = [
     ("[crawl]\nseeds = 'none.txt'", "line 2: seeds: there is no file "),
     ("[crawl]\nseeds = 'a b:c:d'", "line 2: seeds: "),
     ("[crawl]\nseeds = ['a.example',\n'mailto:x']", "line 2: seeds: 'mailto:x' cannot be crawled"),
-    ("[crawl]\nseeds = ['seeds.txt']", "line 2: seeds: a list holds URLs: for a file or a key write seeds = 'seeds"),
+    ("[crawl]\nseeds = ['seeds.txt']", "line 2: seeds: a list holds URLs: for a file write seeds = 'seeds"),
     (
         "[crawl]\nscope = 'sites'",
         "line 2: scope is 'sites', and has to be one of site, host, prefix, any: is site mea",

@@ -16,7 +16,6 @@ from scrapy.spiderloader import get_spider_loader
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import CRAWLS
@@ -59,20 +58,16 @@ class Command(DescribedCommand):
             print(f"scrapy: {job.warning}", file=sys.stderr)
         crawler = Crawler(self._spider(job), self.settings)
         given = with_job_file(crawler, {"job": str(file)})
-        seeds = given.get("seeds", "")
-        is_elsewhere = isinstance(seeds, str) and seeds.startswith(SCHEMES)
-        if is_elsewhere:
-            del given["seeds"]
         spider: type[SiteSpider] = crawler.spidercls  # type: ignore[assignment]
-        arguments = spider.read_arguments(_for_all(given, spider), has_queue=is_elsewhere)
+        arguments = spider.read_arguments(_for_all(given, spider))
         for name, value in arguments.settings():
             crawler.settings.set(name, value, "spider")
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
         AddonManager(crawler).load_settings(crawler.settings)
         directory = crawler.settings.get("JOBDIR") or CRAWLS / job.name
-        number = "seeds on Redis" if is_elsewhere else f"{len(arguments.seeds):,} seeds"
-        print(visible(f"{file} is sound: spider {spider.name}, {number}, directory {directory}"))
+        number = len(arguments.seeds)
+        print(visible(f"{file} is sound: spider {spider.name}, {number:,} seeds, directory {directory}"))
         sheets = configuration.sheets(crawler.settings)
         for url in urls:
             print(visible(f"{url}: {_fate(url, arguments, sheets)}"))
