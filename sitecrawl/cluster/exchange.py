@@ -34,6 +34,8 @@ from sitecrawl.credit.trust import Elsewhere
 if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier
 
+UNSENT: Final = 50
+"""Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
 BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
 _TRUST_SECONDS: Final = 2.0
@@ -74,7 +76,7 @@ class Exchange:
         self.renewal = renewal
         self._listener = listener
         self._clock = clock
-        self._lending = Lending(store, partitions, withdraw=worker.withdraw, hear=self._beat)
+        self._lending = Lending(store, partitions, give_up=worker.give_up, hear=self._beat)
         self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
         self._seeds: SeedQueue | None = None
         if seeds_key:
@@ -108,6 +110,16 @@ class Exchange:
     def awaits_seeds(self) -> bool:
         """Whether there may be seeds in the queue that nobody has taken."""
         return self._seeds is not None and not self._seeds.is_empty
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether Redis has yet to take so much, or has not taken what it was told for so long, that nothing more is
+        to be fetched: what it does not have counts for nothing when a lease is lost.
+        """
+        unsent = sum(len(one.unsent) for one in self._holdings.held.values())
+        since = self.waits_since
+        is_late = since is not None and self._clock() - since > self._store.leases.seconds / 2
+        return unsent > UNSENT * max(len(self._holdings.held), 1) or (unsent > 0 and is_late)
 
     def end(self, reason: str) -> None:
         """Let all workers end."""

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from sitecrawl.cluster.compaction import in_thread
-from sitecrawl.cluster.entries import unpack_entry
+from sitecrawl.cluster.entries import Entry, unpack_entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Arrival, Partitions
@@ -46,8 +46,8 @@ _Found = TypeVar("_Found")
 
 
 class Lending:
-    """See the module. `withdraw` is told of a partition that was lost when it had left. `hear` asks Redis what the
-    limits of the crawl are. What is awaited raises `redis.RedisError`, and is to be repeated then.
+    """See the module. `give_up` is told of the entries of a partition that was lost when it had left. `hear` asks
+    Redis what the limits of the crawl are. What is awaited raises `redis.RedisError`, and is to be repeated then.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Lending:
         store: PartitionStore,
         partitions: Partitions,
         *,
-        withdraw: Callable[[Held], None],
+        give_up: Callable[[Iterable[Entry]], None],
         hear: Callable[[], Awaitable[object]],
     ) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class Lending:
         self._holdings = partitions.holdings
         self._listener = partitions.listener
         self._clock = partitions.clock
-        self._withdraw = withdraw
+        self._give_up = give_up
         self._hear = hear
         self._take_at = 0.0
         self._has_warned = False
@@ -104,7 +104,7 @@ class Lending:
         """Release partitions that have left, once Redis has all their news."""
         for held in list(self._holdings.departed):
             if held.is_lost:
-                self._withdraw(held)
+                self._give_up(held.unsent)
             elif not held.unsent:
                 await self._release(held, held.rests_until)
             if held.is_lost or not held.unsent:

@@ -17,7 +17,6 @@ from typing import Final
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.exchange import Exchange
-from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.loose import Loose
 from sitecrawl.cluster.page_limit import REST, PageLimit
@@ -36,8 +35,6 @@ from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 
-UNSENT: Final = 50
-"""Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
 _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
 _SHORT: Final = 0.1
@@ -245,7 +242,7 @@ class SharedFrontier(Peers):
             return None
         if (loose := self._loose.next()) is not None:
             return loose
-        if not self.is_working or self.is_behind or self._leases.are_all_unsure:
+        if not self.is_working or self.exchange.is_behind or self._leases.are_all_unsure:
             return None
         has_asked_all = True
         while (visit := self.frontier.next()) is not None:
@@ -265,16 +262,6 @@ class SharedFrontier(Peers):
         return None
 
     @property
-    def is_behind(self) -> bool:
-        """Whether Redis has yet to take so much, or has not taken what it was told for so long, that nothing more is
-        to be fetched: what it does not have counts for nothing when a lease is lost.
-        """
-        unsent = sum(len(one.unsent) for one in self.holdings.held.values())
-        since = self.exchange.waits_since
-        is_late = since is not None and self._clock() - since > self._leases.seconds / 2
-        return unsent > UNSENT * max(len(self.holdings.held), 1) or (unsent > 0 and is_late)
-
-    @property
     def wants_checkpoint(self) -> bool:
         """Whether partitions wait to come or to go, or others wait for what was done here."""
         held = self.holdings.held.values()
@@ -286,17 +273,13 @@ class SharedFrontier(Peers):
             return True
         if not self.has_nothing_to_do:
             return False
-        return self._is_dirty or self._is_known_otherwise()
+        worker = self.partitions.standing(idle=self.is_idle)
+        return self._is_dirty or any(one.tally != one.tally_of(worker) for one in held)
 
     @property
     def has_nothing_to_do(self) -> bool:
         """Whether nothing is in flight, and nothing may be handed out for now."""
         return self._has_nothing and not self.in_flight
-
-    def _is_known_otherwise(self) -> bool:
-        """Whether the others know something else of a partition than what is so."""
-        worker = self.partitions.standing(idle=self.is_idle)
-        return any(one.tally != one.tally_of(worker) for one in self.holdings.held.values())
 
     def turn(self) -> None:
         """Another limit of pages holds."""
@@ -388,23 +371,20 @@ class SharedFrontier(Peers):
             self.holdings.stay()
         for held in self.holdings.held.values():
             if held.is_lost:
-                self.withdraw(held)
+                self.give_up(held.unsent)
         self.partitions.change()
         if self.holdings.flushed():
             self.exchange.kick()
 
-    def withdraw(self, held: Held) -> None:
+    def give_up(self, entries: Iterable[Entry]) -> None:
         """Another worker has a partition: what Redis had not taken of it does not count."""
-        self._give_up(held.unsent)
-
-    def _give_up(self, entries: Iterable[Entry]) -> None:
         if self._recorder.give_up(entries):
             self._is_dirty = True
 
     # Life
 
     def start(self) -> None:
-        self._give_up(self.holdings.orphans)
+        self.give_up(self.holdings.orphans)
         self.holdings.forget_orphans()
         self.exchange.start()
 

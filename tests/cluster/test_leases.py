@@ -247,10 +247,10 @@ def test_redis_takes_nothing_for_half_a_lease(redis: Server, tmp_path: Path, mon
                     worker.frontier.downloaded(visit, 0.0)
                     worker.frontier.done(visit, UrlState.FETCHED, status=200, row=1)
                     worker.checkpoint()
-                    assert not worker.frontier.is_behind
+                    assert not worker.frontier.exchange.is_behind
                     await until_async(lambda: worker.frontier.exchange.waits_since, "Redis refuses it")
-                    monkeypatch.setattr(worker.frontier, "_clock", lambda: time.monotonic() + 1000.0)
-                    told: bool = worker.frontier.is_behind
+                    monkeypatch.setattr(worker.frontier.exchange, "_clock", lambda: time.monotonic() + 1000.0)
+                    told: bool = worker.frontier.exchange.is_behind
                     assert told
                     assert worker.frontier.next() is None
                 finally:

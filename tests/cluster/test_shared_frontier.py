@@ -23,7 +23,7 @@ from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster import compaction, shared_frontier
+from sitecrawl.cluster import compaction, exchange
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.hosts.trap_state import TrapState
@@ -598,7 +598,7 @@ def test_redis_is_full(
     """A worker says so in one line, fetches no more than it may hold, and goes on when there is room: every page
     comes once. What has come of a snapshot gives back its room.
     """
-    monkeypatch.setattr(shared_frontier, "UNSENT", 0)
+    monkeypatch.setattr(exchange, "UNSENT", 0)
     monkeypatch.setattr(compaction, "URLS", 1)
 
     async def crawl() -> None:
@@ -612,7 +612,9 @@ def test_redis_is_full(
                     await work(worker, lambda: bool(client.keys("*parts")), fetches=False)
                 client.config_set("maxmemory", "1")
                 try:
-                    await work(worker, lambda: "Waiting for Redis" in caplog.text and worker.frontier.is_behind)
+                    await work(
+                        worker, lambda: "Waiting for Redis" in caplog.text and worker.frontier.exchange.is_behind
+                    )
                     assert worker.frontier.next() is None
                     if when == "compacting":
                         await work(worker, lambda: not client.keys("*parts"), fetches=False)
