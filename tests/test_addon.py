@@ -297,7 +297,7 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_LINKS", "frist", "is first meant?"),
         ("SITECRAWL_CLUSTER_SHARDS", 1025, "a whole number from 1 to 1024"),
         ("SITECRAWL_LEASE_SECONDS", "0.5", "a number from 1 on"),
-        ("SITECRAWL_NO_PAGE_CODE", 0, "There is no setting SITECRAWL_NO_PAGE_CODE any more: it is 4"),
+        ("SITECRAWL_ITEMS_TABLE", "x", "There is no setting SITECRAWL_ITEMS_TABLE any more: it is items"),
         ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
         ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
     ],
