@@ -186,10 +186,10 @@ class TestCommands:
     def test_sitemaps_of_all_workers(self, place: Path, redis_server: Server) -> None:
         """Whichever worker has read a sitemap: it is listed, and shown, from the directories or from Redis."""
         sitemap = (place / "root").read_text() + "/s.xml"
-        listed = command("sitemaps", "-d", str(place), "export")
+        listed = command("sitemaps", "-d", str(place), "--format", "urls")
         assert (listed.stdout, listed.stderr) == (f"{sitemap}\n", "")
         for where in (("-d", str(place)), ("-s", f"SITECRAWL_CLUSTER={redis_server.url}")):
-            assert command("sitemaps", *where, "export").stdout == f"{sitemap}\n"
+            assert command("sitemaps", *where, "--format", "urls").stdout == f"{sitemap}\n"
             shown = command("sitemaps", *where, "show", sitemap)
             assert shown.returncode == 0
             assert sitemap in shown.stdout

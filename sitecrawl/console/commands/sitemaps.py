@@ -25,11 +25,11 @@ from sitecrawl.urls.url import Canonicalizer, guess_url
 
 class Command(ListingCommand):
     """List the sitemaps, feeds and hub pages that a crawl has found; those that bring the most new links come first.
-    `show` prints all that is known about one, `export` the addresses of all that are valid. `add` adds some: a
-    running crawl visits them at once, any other when it is resumed. Works while the crawl runs.
+    `show` prints all that is known about one. `add` adds some: a running crawl visits them at once, any other when it
+    is resumed. Works while the crawl runs.
     """
 
-    usage = "[options] [list | show <url> | add <url>... | export]"
+    usage = "[options] [list | show <url> | add <url>...]"
     summary = "List the sitemaps of a crawl, or add some"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -40,9 +40,9 @@ class Command(ListingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         what, *urls = args or ["list"]
         self.check_limit(opts)
-        wanted = {"list": not urls, "export": not urls, "show": len(urls) == 1, "add": bool(urls)}
+        wanted = {"list": not urls, "show": len(urls) == 1, "add": bool(urls)}
         if not wanted.get(what, False):
-            raise UsageError("name one of: list, show <url>, add <url>..., export", print_help=False)
+            raise UsageError("name one of: list, show <url>, add <url>...", print_help=False)
         with exit_code_on_error(self):
             if what == "add":
                 directory = self.directory(opts)
@@ -52,8 +52,6 @@ class Command(ListingCommand):
                 with self.crawl(opts) as directory:
                     _show(directory, urls[0])
             else:
-                if what == "export":
-                    opts.format = "urls"
                 self.list(opts)
 
     def list(self, opts: argparse.Namespace) -> None:

@@ -95,9 +95,9 @@ def test_show(job: Path, web: LocalWeb) -> None:
     assert (facts["url"], facts["form"], facts["visits"]) == (f"{web.root}/s.xml", "urlset", "1")
 
 
-def test_export(job: Path, web: LocalWeb) -> None:
+def test_addresses(job: Path, web: LocalWeb) -> None:
     """The addresses of the valid ones, a line each."""
-    assert sitemaps(job, "export") == f"{web.root}/s.xml\n"
+    assert sitemaps(job, "--format", "urls") == f"{web.root}/s.xml\n"
 
 
 @pytest.mark.deep
@@ -110,7 +110,7 @@ def test_add(web: LocalWeb, tmp_path: Path) -> None:
     gather(web, directory)
     assert web.paths().count("/hand.txt") == before + 1
     assert "/2" in web.paths()
-    assert f"{web.root}/hand.txt" in sitemaps(directory, "export")
+    assert f"{web.root}/hand.txt" in sitemaps(directory, "--format", "urls")
     gather(web, directory)
     assert web.paths().count("/hand.txt") <= before + 2  # what was added just before the end may be visited again
 
