@@ -228,7 +228,6 @@ class TestDupeFilter:
             "seen/disk_lookups": 0,
             "seen/new": 2,
             "seen/bloom_false_positives": 0,
-            "seen/disk_reads": 0,
         }
 
 

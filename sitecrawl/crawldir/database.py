@@ -26,7 +26,6 @@ from rocksdict import Cache, RdictIter, ReadOptions, WriteBatch, WriteOptions
 from sitecrawl.base.errors import FormatMismatch, StorageError
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.opening import Layout, lost_tables, nothing_yet, open_rocksdb, storage_error
-from sitecrawl.crawldir.statistics import reads_of
 
 FORMAT: Final = b"sitecrawl-db-11"
 FAMILIES: Final = (
@@ -110,7 +109,6 @@ class Database:
         """Whether there were tables, or more in the log than the names of format and hash."""
         self.on_error: Callable[[StorageError], None] = _nobody_hears
         """Called with every error before it is raised: who asked may have lost something with it."""
-        self._reads = 0
         self._families = {name: self._rdict.get_column_family(name) for name in layout.families}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in layout.families}
         self._fit_cache()
@@ -224,21 +222,9 @@ class Database:
                 size += file.stat().st_size
         return size
 
-    def reads(self) -> int:
-        """Reads from tables' files since it was opened, for look-ups and scans; those that writing and merging need
-        are not among them. RocksDB counts calls of `pread`, which the system may answer from its own cache.
-
-        Of a closed database, as of then. Takes 0.4 ms.
-        """
-        if self._families:
-            self._reads = reads_of(self._rdict.property_value("rocksdb.options-statistics") or "")
-        return self._reads
-
     def close(self) -> None:
         """Raises `StorageError` if a write has failed, now or before; what `write` returned from is on disk."""
         self.on_error = _nobody_hears  # who asks a database that is closed has come too late for any of it
-        with contextlib.suppress(Exception):  # a figure is no reason not to close
-            self.reads()
         self.handles.clear()
         for family in self._families.values():
             with contextlib.suppress(Exception):  # closing a family twice is no error worth a message

@@ -142,9 +142,6 @@ class RocksSet:
         stored = iter(self._database.get_many("seen", ask))
         return [yes or next(stored) is not None for yes in recent]
 
-    def disk_reads(self) -> int:
-        return self._database.reads()
-
     def add_many(self, keys: Sequence[bytes]) -> None:
         if len(self._waiting) >= self._spill:
             self._write_ahead()  # before the adds: if it fails, none of them happened

@@ -2,8 +2,8 @@
 
 The figures are those that Mercator published (Heydon and Najork, "Mercator: A scalable, extensible Web crawler",
 1999), so that they can stand beside them: of 100 tests 66.2 were answered by the cache of popular URLs and 9.5 by the
-table of recently added ones, and a test cost 0.16 seeks. That table is here what waits to be written: keys that were
-added since the last write are in memory anyway.
+table of recently added ones. That table is here what waits to be written: keys that were added since the last write
+are in memory anyway.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lookups:
 
 @dataclass(frozen=True, slots=True)
 class SeenFigures(Figures):
-    """Counts of tests, except `disk_reads`. `asked` is the sum of the answers; each test counts once."""
+    """Counts of tests. `asked` is the sum of the answers; each test counts once."""
 
     prefix = "seen"
 
@@ -47,8 +47,6 @@ class SeenFigures(Figures):
     """Tests that found their URL new."""
     bloom_false_positives: int = 0
     """Tests of new URLs that the filter took for seen, and the exact set knew to be new."""
-    disk_reads: int = 0
-    """Reads from the database's files, for all look-ups and scans, by RocksDB's own count."""
 
     @property
     def asked(self) -> int:

@@ -66,9 +66,6 @@ class ExactSet(Protocol):
 
     def add_many(self, keys: Sequence[bytes]) -> None: ...
 
-    def disk_reads(self) -> int:
-        """Reads from files since it was opened, but for those that writing needs."""
-
 
 @dataclass(slots=True)
 class SeenStats:
@@ -204,7 +201,7 @@ class SeenSet:
             self._missing = None
 
     def figures(self) -> SeenFigures:
-        """Counts of each tier since the set was opened; takes half a millisecond with an exact set."""
+        """Counts of each tier since the set was opened."""
         stats, exact = self.stats, self.exact
         found = exact.lookups if exact is not None else Lookups()
         return SeenFigures(
@@ -216,7 +213,6 @@ class SeenSet:
             disk_lookups=found.disk,
             new=stats.new,
             bloom_false_positives=stats.bloom_false_positives,
-            disk_reads=exact.disk_reads() if exact is not None else 0,
         )
 
     def measured_error(self) -> float:

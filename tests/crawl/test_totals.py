@@ -35,14 +35,14 @@ def test_every_run_is_added(tmp_path: Path) -> None:
     assert stats is not None
     with closing(Database(tmp_path / "db", hash_name=HASH_NAME)) as database:
         for run in (1, 2):
-            now = SeenFigures(cache_hits=3, disk_reads=5)
+            now = SeenFigures(cache_hits=3, new=5)
             totals = Totals(SEEN_TOTALS, SeenFigures, partial(copy, now), database=database, stats=stats)
             for _ in range(2):
                 batch = database.batch()
                 totals.prepare(batch)
                 database.write(batch)
             kept = SeenFigures.unpack(database.get("meta", SEEN_TOTALS))
-            assert kept == SeenFigures(cache_hits=3 * run, disk_reads=5 * run)
+            assert kept == SeenFigures(cache_hits=3 * run, new=5 * run)
     assert (stats.get_value("seen/asked"), stats.get_value("seen/cache_hits")) == (3, 3)
 
 

@@ -21,9 +21,6 @@ class MemorySet:
     def add_many(self, keys: Sequence[bytes]) -> None:
         self._keys.update(keys)
 
-    def disk_reads(self) -> int:
-        return 0
-
     def keys(self) -> Iterator[bytes]:
         return iter(self._keys)
 

@@ -138,10 +138,6 @@ class UrlTable:
         self.lookups.buffer += len(old) - len(cold)
         self.lookups.disk += len(cold)
 
-    def disk_reads(self) -> int:
-        """Of the whole database: what links and hosts need is read from it, too."""
-        return self._database.reads()
-
     def add_many(self, keys: Sequence[bytes]) -> None:
         """The frontier puts a record for every key that the seen set called new: nothing else is to be kept."""
         self._count += len(keys)
