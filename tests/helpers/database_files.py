@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 
 from rocksdict import Cache
 
@@ -23,6 +23,8 @@ def opened(path: Path, **how) -> Database:
     return Database(path, **{"hash_name": "test", **how})
 
 
+_TEMPORARY = gettempdir()
+"""Not one that a test has put in its place."""
 make_families = opening.make_families
 """The product's. It makes one after the other, which takes a twentieth of a second, and ten times as long a disk."""
 
@@ -56,7 +58,7 @@ def new_database(layout: Layout) -> Path:
 
 @cache
 def _folder() -> Path:
-    folder = Path(mkdtemp(prefix="databases-")).resolve()
+    folder = Path(mkdtemp(prefix="databases-", dir=_TEMPORARY)).resolve()
     atexit.register(shutil.rmtree, folder)
     return folder
 
