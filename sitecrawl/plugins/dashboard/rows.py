@@ -20,7 +20,7 @@ from sitecrawl.crawl.refusals import summed_up
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
-from sitecrawl.frontier.judge.held import HeldSets
+from sitecrawl.frontier.judge.held import HeldSets, name_of
 from sitecrawl.plugins.dashboard.meter import EXAMPLES, Meter
 
 SHOWN: Final = 25
@@ -101,7 +101,14 @@ class Tables:
         judge = self._ours.local.judge
         most = heapq.nlargest(SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
         held = [self._held.read(host, section, judge.fetches) for host, section in most]
-        return [{**one._asdict(), "fetched_urls": [sample._asdict() for sample in one.fetched_urls]} for one in held]
+        return [
+            {
+                **one._asdict(),
+                "name": name_of(one.host, one.shape),
+                "fetched_urls": [sample._asdict() for sample in one.fetched_urls],
+            }
+            for one in held
+        ]
 
     def _errors(self) -> list[Row]:
         """Kinds of error with their last examples, the most frequent first."""

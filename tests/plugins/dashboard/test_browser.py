@@ -201,8 +201,8 @@ def poisoned(value: Any) -> Any:
 ROWS: dict[str, Any] = {
     "hosts": [{"host": "h", "waiting": 1, "known": 2, "fetched": 3, "good": 4, "next": 1.5, "state": "resting",
                "failures": 1, "ip": "1", "demoted": True, "reason": "r", "said_no": "s"}],
-    "held": [{"host": "h", "shape": "/s", "waiting": 1, "known": 2, "fetched": 3, "good": 4, "novelty": 1,
-              "demoted": True, "reason": "r", "fetched_urls": [{"url": "http://a.example/?"}],
+    "held": [{"host": "h", "shape": "/s", "name": "h/s", "waiting": 1, "known": 2, "fetched": 3, "good": 4,
+              "novelty": 1, "demoted": True, "reason": "r", "fetched_urls": [{"url": "http://a.example/?"}],
               "waiting_urls": ["http://a.example/?", "javascript:window.owned=3//"]}],
     "errors": [{"kind": "404", "count": 2, "examples": [
         {"url": "javascript:window.owned=4//", "at": 1.0, "referrer": "http://a.example/?"}]}],

@@ -90,7 +90,7 @@ def babbling(client: Any, text: str) -> Iterator[None]:
     """A worker that is called `text`, and has rows of `text`."""
     board = "sitecrawl:{watched.0}:"
     figures = {"fetched": 12_345}
-    row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "said_no", "waiting", "next"), text)
+    row = dict.fromkeys(("host", "shape", "name", "reason", "state", "ip", "said_no", "waiting", "next"), text)
     rows = {
         "hosts": [row],
         "held": [{**row, "fetched_urls": [{"url": text}], "waiting_urls": [text]}],

@@ -290,7 +290,7 @@ class TestWhatIsDone:
                 self.come_to_rest(crawl)
                 assert len(web.hits) == asked
                 (row,) = until(lambda: crawl.json("overview")["held"], "what is held back")
-                assert row["shape"] == "/w/*"
+                assert (row["shape"], row["name"]) == ("/w/*", f"{row['host']}/w/*")
                 assert row["reason"].startswith("blocked by hand at fetch")
                 samples = [one["url"] for one in row["fetched_urls"]] + row["waiting_urls"]
                 assert len(set(samples)) == len(samples) >= 3

@@ -54,7 +54,7 @@ function askSeeds() {
 }
 
 function holdButton(unit) {
-  const name = unit.host + (unit.shape ?? "");
+  const name = unit.name ?? unit.host;
   const fields = () => ({ host: unit.host, shape: unit.shape ?? "" });
   const [word, action, text] = unit.demoted
     ? ["Set free", "release", "It is fetched like everything else, and will not be held back again."]
@@ -81,7 +81,7 @@ function hosts(rows) {
 
 function held(rows) {
   return table("Held back", ["Section or host", "Waiting", "Fetched", "Good", "Why", "Examples", ""], rows.map((one) => [
-    one.host + (one.shape ?? ""), count(one.waiting), count(one.fetched), count(one.good), reason(one),
+    one.name, count(one.waiting), count(one.fetched), count(one.good), reason(one),
     [...(one.fetched_urls ?? []).map((url) => url.url), ...(one.waiting_urls ?? [])].slice(0, 3).map((url) => el("div", {}, link(url))), holdButton(one),
   ]));
 }
