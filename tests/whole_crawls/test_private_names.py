@@ -109,7 +109,7 @@ def test_selectolax(tmp_path: Path) -> None:
     package = shutil.copytree(Path(lexbor.__file__).parent, tmp_path / "front" / "selectolax")
     library = package / Path(lexbor.__file__).name
     library.write_bytes(library.read_bytes().replace(b"\0lxb_dom_node_type_noi\0", b"\0lxb_dom_node_type_non\0"))
-    _, (warning,) = crawled(program("-m", "scrapy", PYTHONPATH=str(package.parent)), tmp_path)
+    _, (warning,) = crawled(program("-m", "scrapy", PYTHONPATH=str(package.parent), SITECRAWL_PURE=""), tmp_path)
     assert "without reading a page's tree in C: the library of selectolax does not show its functions" in warning
 
 

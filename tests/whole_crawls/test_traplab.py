@@ -32,7 +32,7 @@ PAGES_OF_A_GOOD_SITE = 61
 PAGE_BUDGET = 6000
 """The outer bound: a lab that reaches it has not ended by itself."""
 WIDE = 20_000
-SMALL_BUDGET = 300
+SMALL_BUDGET = 1_500
 ENDLESS = {
     "calendar",
     "session ids",
