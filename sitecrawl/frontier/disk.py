@@ -342,8 +342,14 @@ class DiskFrontier:
         self._judged(changed)
 
     def _settle(self) -> None:
-        self.link_credit.settle(self.url_states.credited)
+        self._count_links()
         self._judged(self.judge.look_at_ends())
+
+    def _count_links(self) -> None:
+        """Let all credit arrive, with which links to known URLs are counted, and count growth by new ones alone."""
+        self.link_credit.settle(self.url_states.credited)
+        for section in self.hosts.changed_sections():
+            section.trap.count(0, section.known)
 
     def _judged(self, hosts: Iterable[Host]) -> None:
         """Something of these was held back, or set free."""
@@ -382,7 +388,7 @@ class DiskFrontier:
     # Durability
 
     def prepare(self, batch: Batch) -> None:
-        self.link_credit.settle(self.url_states.credited)
+        self._count_links()
         self.counts.store(self._meta)
         self._meta.put(JUDGE, self.judge.pack())
         for part in self._parts:

@@ -123,9 +123,6 @@ class LinkCredit:
                 fed = sum([links[key] for key in keys if key in links]) if links else 0
                 section.trap.count(fed, section.known)
                 self.hosts.changed(host, section)
-        for section in self.hosts.changed_sections():
-            if section.key not in reached:  # it has grown by links to new URLs alone, if it has
-                section.trap.count(0, section.known)
 
     # Durability
 
