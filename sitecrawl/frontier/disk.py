@@ -323,7 +323,6 @@ class DiskFrontier:
     def _requisite_done(self, visit: Visit, record: UrlRecord, host: Host, state: UrlState) -> None:
         ended = UrlState.REQUISITE if state == UrlState.FETCHED else state
         self.url_states.end(visit.key, record, host, ended)
-        self.judge.charge_requisite(host)
         self.hosts.changed(host, host.sections[record.section])
         if visit.is_linked_to and ended == UrlState.REQUISITE:
             self._listener.linked_to(visit.key)

@@ -10,7 +10,7 @@ from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.held import name_of
 
 NAMED: Final = 2
-"""Sets that are named of those that are sampled: those of which most waits."""
+"""Sets that are named of those that grow: those of which most waits."""
 
 
 def full_hosts(frontier: DiskFrontier) -> list[str]:
@@ -23,11 +23,11 @@ def full_hosts(frontier: DiskFrontier) -> list[str]:
 class LastFetches(NamedTuple):
     """Nothing is left but what is held back, and some of it is fetched still."""
 
-    growing: list[tuple[Host, Section | None]]
+    growing: list[tuple[Host, Section]]
     """Sets that grow, and are fetched to see whether they grow on; those of which most waits first."""
     most: int
     """Fetches that may still go to these, if all of them grow on."""
-    poor: list[tuple[Host, Section | None]]
+    poor: list[tuple[Host, Section]]
     """Sets that are worth little, but end: all of them is fetched, or until their host says nothing new any more."""
     rules: int
     """Rules of which tests are fetched, among other forms of pages."""
@@ -39,7 +39,7 @@ class LastFetches(NamedTuple):
             number, growth = sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
             return f"{left}: fetching {number}, at most {self.most:,} more fetches while {growth}: {named}"
         if self.poor:
-            waiting = sum((section or host).queued for host, section in self.poor)
+            waiting = sum(section.queued for _, section in self.poor)
             return f"only what is worth little is left: fetching it, {waiting:,} URLs of {sets(len(self.poor))}"
         tested = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
         return f"only other forms of pages are left: testing {tested} that joins them"
@@ -53,28 +53,22 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     dispatcher = frontier.dispatcher
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
-    silent, judge = dispatcher.silent_hosts, frontier.judge
-    probes, last_stage = dispatcher.probes, dispatcher.last_stage
-    probed = probes.to_be_probed(last=True, but=silent)
-    sampled = [unit for unit in probed if not judge.comes_last(*unit)]
-    wanted = [(host, section) for host, sections in last_stage.sections(silent).items() for section in sections]
-    endless = [unit for unit in wanted if last_stage.grows(*unit)]
-    growing = [*sampled, *endless]
-    growing.sort(key=lambda unit: -(unit[1] or unit[0]).queued)
-    poor = [unit for unit in [*probed, *wanted] if unit not in growing]
+    silent = dispatcher.silent_hosts
+    last_stage, growing, poor, most = dispatcher.last_stage, [], [], 0
+    for site in last_stage.sites(silent):
+        units = [(host, section) for host, sections in site.sections.items() for section in sections]
+        endless = [unit for unit in units if last_stage.grows(*unit)]
+        growing += endless
+        poor += [unit for unit in units if unit not in endless]
+        most += site.budget if endless else 0
+    growing.sort(key=lambda unit: -unit[1].queued)
     rules = len(frontier.forms.tests(last=True, but=silent))
-    if not (growing or poor or rules):
-        return None
-    hosts_of_sites = [hosts for hosts in last_stage.sites(silent) if any(host in hosts for host, _ in endless)]
-    most = probes.left(sampled) + sum(map(last_stage.budget_left, hosts_of_sites))
-    return LastFetches(growing, most, poor, rules)
+    return LastFetches(growing, most, poor, rules) if growing or poor or rules else None
 
 
-def _size(unit: tuple[Host, Section | None]) -> str:
+def _size(unit: tuple[Host, Section]) -> str:
     host, section = unit
-    shape = section.shape if section is not None else ""
-    one = section or host
-    return f"{name_of(host.name, shape)} ({one.queued:,} waiting, {one.trap.novelty:.1f} new a page)"
+    return f"{name_of(host.name, section.shape)} ({section.queued:,} waiting, {section.trap.novelty:.1f} new a page)"
 
 
 def sets(number: int) -> str:

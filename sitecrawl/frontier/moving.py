@@ -24,10 +24,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
 from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.judge.trap_judge import JUDGE_STATE
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
 from sitecrawl.frontier.queue.order import goes_last, level_of
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH, Counts, PartCounts
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
@@ -258,7 +255,6 @@ class Sums:
     """What waiting pages hold, and what stands on their hosts' accounts."""
     spent: float = 0.0
     good: int = 0
-    cost: float = 0.0
     _dividends: defaultdict[bytes, int] = field(default_factory=lambda: defaultdict(int))
 
     @classmethod
@@ -267,22 +263,16 @@ class Sums:
         sums, bounds = cls(dividend), _bounds(regions)
         for key, value in database.scan("hosts", *bounds):
             sums._host(Host.unpack(key, value))
-        for key, value in database.scan("sections", *bounds):
-            sums._trap(Section.unpack(key, value, DiskQueue(database, key, empty=True)).trap)
         for _, value in database.scan("urls", *bounds):
             sums._url(UrlRecord.unpack(value))
         return sums
 
     def _host(self, host: Host) -> None:
         self.good += host.good
-        self._trap(host.trap)
         if host.queued:
             self.payees += 1
             self.credit += _credible(owed(self.dividend, host.mark)) + host.rest
             self._dividends[host.key] = host.dividend
-
-    def _trap(self, trap: TrapState) -> None:
-        self.cost += trap.cost * trap.demoted
 
     def _url(self, record: UrlRecord) -> None:
         self.states[record.state] += 1
@@ -313,7 +303,7 @@ class Move:
         ledger = self._meta.get(LEDGER)
         self._ledger = lambda_ledger if ledger is None else Ledger.unpack(ledger)
         judge = self._meta.get(JUDGE)
-        self._good, self._cost = (0, 0.0) if judge is None else JUDGE_STATE.unpack(judge)
+        self._good: int = 0 if judge is None else JUDGE_STATE.unpack(judge)[0]
 
     def settle(self, partition: int, facts: Facts, sums: Sums) -> tuple[Facts, PartCounts, list[Row]]:
         """A partition comes, whose rows stand in the database already, as another one had them when its facts were
@@ -358,7 +348,6 @@ class Move:
         ledger.spent += sign * sums.spent
         ledger.policy.payees += sign * sums.payees
         self._good += sign * sums.good
-        self._cost = max(0.0, self._cost + sign * sums.cost)
         return PartCounts(states, facts.forgotten, facts.allowance)
 
     def note(self, name: bytes, value: bytes) -> None:
@@ -370,7 +359,7 @@ class Move:
         self._counts.levels = +self._counts.levels
         self._counts.store(self._meta)
         self._meta.put(LEDGER, self._ledger.pack())
-        self._meta.put(JUDGE, JUDGE_STATE.pack(self._good, self._cost))
+        self._meta.put(JUDGE, JUDGE_STATE.pack(self._good))
         self._meta.delete(SEEN_SERIAL)  # the saved filter lacks what has come
         self._meta.flush(self._batch)
         self._database.write(self._batch)

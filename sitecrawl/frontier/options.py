@@ -32,14 +32,12 @@ class TrapOptions:
     """
     worthless: float = 0.02
     """The share of good pages, of late, below which a section is demoted."""
-    probes: float = 0.02
-    """The share of all fetches that go to demoted units."""
-    last_probes: float = 0.03
-    """The same when nothing else is left."""
-    first_probes: int = 500
-    """At most so many fetches of demoted units are allowed besides when nothing else is left, and of each of them.
-    A small crawl may spend less: see `TrapJudge.first_probes`."""
-    min_probes: int = 20
+    allowance: int = 500
+    """Fetches of what grows without end on a site that no seed names, when nothing else is left, and of all such
+    together. Of a small crawl less: see `sitecrawl.frontier.judge.last_stage`."""
+    allowance_share: float = 0.03
+    """The share of all fetches that go to all such together, besides."""
+    min_tried: int = 20
     """Fetches of a demoted unit before it can be set free."""
     flow_period: int = 10
     """After so many fetches trust flows on by a round; on a large graph, where that costs more, more rarely."""

@@ -38,7 +38,7 @@ STRICT = TrapOptions(
     low=0.3,
     host_size=4,
     trusted_share=0.0,
-    min_probes=1,
+    min_tried=1,
     flow_period=1,
 )
 """Holds back almost everything almost at once."""

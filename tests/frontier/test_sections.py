@@ -39,7 +39,7 @@ def test_a_section_comes_back_as_it_went(shape, counts, numbers, lists, trap):
     section = section_of(shape)
     section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = counts
     section.trials, section.successes, section.leads, section.turn, section.hope, section.worth = numbers[:6]
-    section.trap.novelty, section.trap.cost = numbers[6:]
+    section.trap.novelty = numbers[6]
     last, section.brought = lists
     section.circle = bytes([7]) * KEY_BYTES
     section.trap.demoted, section.trap.since, section.trap.reason, section.trap.tried = trap

@@ -1,8 +1,8 @@
 """Which URL is handed out next, and when there will be one.
 
 While something waits that is not held back, the workbench says which host may be asked, and turns or ranks which of
-its URLs; between these come probes of what is held back as a trap, and tests of rules about URLs, as many as
-the judge and the rules allow. When nothing else is left, they are all there is, until the judge has seen enough.
+its URLs; between these come tests of rules about URLs. When nothing else is left, what is held back as a trap goes
+on, as far as it may (`last_stage`).
 
 A host that is dead is asked for nothing: what waits for it fails, or waits for the host to come back (`SilentHosts`).
 """
@@ -18,10 +18,8 @@ from sitecrawl.frontier.dispatch.workbench import Workbench
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
 from sitecrawl.frontier.hosts.host_terms import TermsByHost
-from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.last_stage import LastStage
-from sitecrawl.frontier.judge.probes import Probes
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.queue.order import Order, class_credit, exact_credit, goes_first, level_of
 from sitecrawl.frontier.urls.counts import Counts
@@ -32,8 +30,6 @@ from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.url_states import UrlStates, name_of
 from sitecrawl.frontier.urls.visit import Visit
 
-_SAMPLES = 4
-"""Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
 _PASSED_AT_ONCE = 500
 """URLs of pools that are moved or given up in one go; then one is fetched. 50 us each."""
 _READ_AT_ONCE = 32
@@ -77,7 +73,6 @@ class Dispatcher:
         self._states = states
         self._judge = judge
         self.last_stage = LastStage(judge, hosts.sites_of)
-        self.probes = Probes(judge, self.last_stage)
         self._forms = forms
         self._in_flight = in_flight
         self._listener = listener
@@ -186,9 +181,8 @@ class Dispatcher:
 
     def _last_hosts(self) -> list[Host]:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
-        probes = self.probes.candidates(last=True, but=self.silent_hosts)
         tests = self._forms.tests(last=True, but=self.silent_hosts)
-        return [*self.last_stage.sections(self.silent_hosts), *(host for host, _ in (*probes, *tests))]
+        return [*self.last_stage.sections(self.silent_hosts), *(host for host, _ in tests)]
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
@@ -227,7 +221,7 @@ class Dispatcher:
         self._revive(now)
         self._clear_shelf()
         self._forms.put_back()
-        if not is_filling and (visit := self._trial(now)) is not None:
+        if not is_filling and (visit := self._test(now, last=False)) is not None:
             return visit
         while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
@@ -259,28 +253,21 @@ class Dispatcher:
         self._pay(pick.entry)
         return self._visit(host, pick.entry, now, pick)
 
-    def _trial(self, now: float) -> Visit | None:
-        """A URL of what is held back, if it is time for one."""
-        if self._order.by_credit and self.probes.is_due and (visit := self._probe(now, last=False)):
-            return visit
-        return self._test(now, last=False)
-
     def _last(self, now: float) -> Visit | None:
         """Nothing is left but what is held back."""
-        visit = self._test(now, last=True) or self._go_on(now) or self._probe(now, last=True)
+        visit = self._test(now, last=True) or self._go_on(now)
         if visit is None and not self.is_held_back():  # a rule could not be tested, and what it held is free
             return self.next()
         return visit
 
     def _go_on(self, now: float) -> Visit | None:
-        """A URL of what is held back of a seed's site."""
-        going_on = self.last_stage.sections(self.silent_hosts)
-        for host in sorted(going_on, key=lambda one: one.turn):
+        """A URL of what is held back."""
+        for host, sections in self.last_stage.sections(self.silent_hosts).items():
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
                 continue
-            while self._is_free(host, now) and (pick := self._portfolio.last_of(host, going_on[host])) is not None:
+            while self._is_free(host, now) and (pick := self._portfolio.last_of(host, sections)) is not None:
                 if self._must_wait(pick.entry):
                     break
                 pick.section.queue.take(pick.entry)
@@ -316,34 +303,6 @@ class Dispatcher:
                 return self._hand_out(host, entry, now)
         return None
 
-    def _probe(self, now: float, *, last: bool) -> Visit | None:
-        """A URL of what is held back as a trap."""
-        for host, unit in self.probes.candidates(last=last, but=self.silent_hosts):
-            if not self._is_free(host, now):
-                continue
-            if host.is_dead(self._politeness):
-                if (visit := self._give_up(host, now)) is not None:
-                    return visit
-                continue
-            for section in self.probes.sections_of(host, unit):
-                if (visit := self._sample(host, section, now)) is not None:
-                    return visit
-        return None
-
-    def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
-        """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
-        for _ in range(0 if self._judge.comes_last(host, section) else _SAMPLES):
-            entry = section.queue.sample(self._judge.random)
-            if entry is None or self._must_wait(entry):
-                return None
-            if (visit := self._visit(host, entry, now)) is not None:
-                return visit
-            section.queue.discard(entry)
-        while host.free_at <= now and (entry := section.queue.pop()) is not None:
-            if (visit := self._visit(host, entry, now)) is not None:
-                return visit
-        return None
-
     def _visit(self, host: Host, entry: bytes, now: float, turn: Pick | None = None) -> Visit | None:
         """Hand the URL of `entry` out, if it still waits, and is no other form of a page.
 
@@ -377,7 +336,6 @@ class Dispatcher:
         record = self._states.known(key)
         request = self._states.request(key) if record.flags & Flag.REQUEST else None
         visit = self._in_flight[key] = Visit(key, record, host, request)
-        visit.news.in_turn = turn is not None
         self._left = _PASSED_AT_ONCE
         if turn is not None and self._order.takes_turns:
             self._turns.take(host, entry, hosts=len(self._hosts))

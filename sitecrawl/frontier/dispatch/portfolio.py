@@ -107,7 +107,7 @@ class Portfolio:
         self, host: Host, waiting: Sequence[tuple[bytes, Section]], only: Container[Section] | None = None
     ) -> Pick | None:
         """What the plain orders pick, if one of them is behind; of all sections of `host`, or `only` of some."""
-        fetches = max(host.picks, host.fetched)  # probes, tests of rules and redirects are no picks
+        fetches = max(host.picks, host.fetched)  # tests of rules and redirects are no picks
         if SHARE * host.passed < fetches and (first := self._first_found(host, fetches, only)) is not None:
             return Pick(*first, By.BREADTH)
         if SHARE * host.rich < fetches and (richest := self._richest(host, waiting, fetches, only)) is not None:

@@ -30,7 +30,7 @@ from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 
 TEST_RATE: Final = 0.02
-"""Of a host's fetches go to the tests of a rule that is trusted: the share that probes of traps have, too."""
+"""Of a host's fetches so many go to the tests of a rule that is trusted."""
 MAX_KINDS: Final = 32
 """Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16

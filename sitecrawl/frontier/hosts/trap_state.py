@@ -16,7 +16,7 @@ SURE: Final = 2.0
 """By so many standard deviations of a share more, as it is taken of a few links only."""
 MEASURED: Final = 50
 """Links of which it is taken, at least."""
-_TRAP = struct.Struct(">?QddQBQQQdB?")
+_TRAP = struct.Struct(">?Q8xdQBQQQdB?")
 TRAP_BYTES: Final = _TRAP.size
 
 
@@ -51,8 +51,6 @@ class TrapState:
     """One of `Reason`."""
     tried: int = 0
     """Fetches of the unit up to its demotion."""
-    cost: float = 0.0
-    """What fetches of it have cost since: 1 for one that brought only more of the same."""
     marked: int = 0
     """How many URLs of it were known when its growth was measured last; 0 if it never was."""
     links: int = 0
@@ -96,7 +94,7 @@ class TrapState:
 
     @property
     def is_left(self) -> bool:
-        """Whether nothing of a unit is fetched, not even as a probe, until what holds it back is so no more."""
+        """Whether nothing of a unit is fetched, by no order, until what holds it back is so no more."""
         return self.is_apart or (self.demoted and self.reason == Reason.DRY)
 
     def grow(self) -> None:
@@ -161,7 +159,6 @@ class TrapState:
         return _TRAP.pack(
             self.demoted,
             self.since,
-            self.cost,
             self.novelty,
             self.tried,
             self.reason,
@@ -177,8 +174,8 @@ class TrapState:
     def unpack(cls, data: bytes) -> TrapState:
         trap = cls()
         numbers = _TRAP.unpack(data)
-        trap.demoted, trap.since, trap.cost, trap.novelty, trap.tried, trap.reason = numbers[:6]
-        trap.marked, trap.links, trap.new, trap.then, fell, trap.falls = numbers[6:]
+        trap.demoted, trap.since, trap.novelty, trap.tried, trap.reason = numbers[:5]
+        trap.marked, trap.links, trap.new, trap.then, fell, trap.falls = numbers[5:]
         trap.fell, trap.fell_at = bool(fell & 1), fell >> 1
         trap.sure_share = trap.share if trap.links >= MEASURED else 0.0
         return trap

@@ -1,23 +1,42 @@
 """What is fetched of what is held back when nothing else is left, so that a verdict costs turns and no pages.
 
-On the seeds' sites what is held back goes on, whatever it was held back for, until
+What does not grow goes on. Of what grows without end
 
-- its host has dried up, and each section was looked at `trap_judge.FAIR` times since anything new was said, or
-- what is left grows without end, and all such sections of the site have had `TrapOptions.last_budget` fetches, or
-  twice the good pages beside them, where those do not count that they alone have brought.
+- on a seed's site all such sections together may have `TrapOptions.last_budget` fetches, or twice the good pages
+  beside them, where those do not count that they alone have brought. So of a site with at most `last_budget` URLs,
+  whose pages say something new, none is left.
+- all other sites together may have `TrapOptions.allowance` fetches since they were held back, and `allowance_share`
+  of those of the crawl. They are fetched in rounds, as fewer than `MEASURED` fetches say nothing of an end: what 20
+  large sites may have together is enough for some of them, and each that is set free lets the crawl go on to the
+  others.
 
-So of a site with at most `last_budget` URLs, whose pages say something new, none is left. A site is all hosts of a
-seed's registrable domain: names cost nothing, so they share one budget. Other sites are only sampled (`probes`).
+Where a host has dried up, each section goes on until it was looked at `trap_judge.FAIR` times since anything new was
+said. A site is all hosts of a registrable domain: names cost nothing, so they share one budget.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.hosts.trap_state import MEASURED
 from sitecrawl.frontier.judge.trap_judge import BUDGET, TrapJudge, is_brought, is_held
+
+LEAST_ALLOWANCE: Final = 50
+ALLOWANCE_DIVISOR: Final = 10
+"""`TrapOptions.allowance` is at most so many fetches, and one of so many of the crawl."""
+
+
+class GoingOn(NamedTuple):
+    """A site of which something goes on."""
+
+    sections: dict[Host, list[Section]]
+    """What is held back and may be fetched, none of them empty."""
+    budget: int
+    """How many fetches those of them that grow may still have, if they grow on."""
 
 
 class LastStage:
@@ -29,45 +48,85 @@ class LastStage:
         self._named: tuple[int, set[str]] = 0, set()
         """Of how many seeds' hosts the sites are known, and these."""
 
-    def is_wanted(self, host: Host) -> bool:
-        """Whether a seed names the site of `host`."""
-        if self._judge.is_named(host):
-            return True
-        seeds = self._judge.graph.seeds
-        if len(seeds) != self._named[0]:
-            self._named = len(seeds), self._sites_of([*seeds])
-        return host.site in self._named[1]
-
     def sections(self, but: Container[bytes]) -> dict[Host, list[Section]]:
-        """What goes on, on hosts other than `but`, when nothing else is left."""
-        found = {}
-        for hosts in self.sites(but):
-            has_budget = self.budget_left(hosts) > 0
-            for host in hosts:
-                held = [one for one in host.sections.values() if one.queued and is_held(host, one)]
-                if going_on := [one for one in held if has_budget or not self.grows(host, one)]:
-                    found[host] = going_on
+        """What goes on, on hosts other than `but`, when nothing else is left: what is to go first comes first."""
+        return {host: sections for site in self.sites(but) for host, sections in site.sections.items()}
+
+    def sites(self, but: Container[bytes]) -> list[GoingOn]:
+        """The same by sites: those of the seeds, then others, as far as all of these may still have a round."""
+        held: defaultdict[str, dict[Host, None]] = defaultdict(dict)
+        for host, _ in self._judge.units_held(but):
+            if not host.trap.is_left:
+                held[host.site][host] = None
+        named = [self._going_on(hosts, self._named_budget(hosts)) for hosts in held.values() if self._is_named(hosts)]
+        named.sort(key=_turn)
+        return [one for one in (*named, *self._others(held.values())) if one.sections]
+
+    def _others(self, held: Iterable[Iterable[Host]]) -> list[GoingOn]:
+        """Of sites that no seed names: those that have begun a round first, then those that have had the fewest."""
+        sites = [(self._spent(hosts), hosts) for hosts in held if not self._is_named(hosts)]
+        share, fetches = self._judge.options.allowance_share, self._judge.fetches
+        left = int(self._allowance + share * fetches) - sum(spent for spent, _ in sites)
+        found = []
+        for spent, hosts in sorted(
+            sites, key=lambda site: (site[0] // MEASURED, -site[0], min(h.turn for h in site[1]))
+        ):
+            one = self._going_on(hosts, max(0, left))
+            found.append(one)
+            if one.budget and any(self.grows(host, section) for host, of in one.sections.items() for section in of):
+                left -= MEASURED - spent % MEASURED
         return found
 
-    def sites(self, but: Container[bytes]) -> Collection[Collection[Host]]:
-        """The hosts other than `but` of which something is held back that may go on, by their sites."""
-        sites: defaultdict[str, dict[Host, None]] = defaultdict(dict)
-        for host, _ in self._judge.units_held(but):
-            if not host.trap.is_left and self.is_wanted(host):
-                sites[host.site][host] = None
-        return sites.values()
+    def _going_on(self, hosts: Iterable[Host], budget: int) -> GoingOn:
+        found = {}
+        for host in sorted(hosts, key=lambda one: one.turn):
+            held = [one for one in host.sections.values() if one.queued and is_held(host, one)]
+            if going_on := [one for one in held if budget or not self.grows(host, one)]:
+                found[host] = going_on
+        return GoingOn(found, budget)
 
     def grows(self, host: Host, section: Section) -> bool:
-        """Whether no end of what is held back is in sight: of a section, or of its whole host."""
-        return host.trap.demoted or self._judge.is_endless(section)
+        """Whether no end of a section is in sight, or of its host, if that is held back and it is no small part."""
+        small = max(self._allowance, self._judge.good)
+        if host.trap.demoted and (section.trap.novelty > self._judge.options.low or section.queued > small):
+            return True
+        return self._judge.is_endless(section)
 
-    def budget_left(self, hosts: Iterable[Host]) -> int:
-        """Fetches that what grows on these `hosts` of a site may still have."""
+    def _is_named(self, hosts: Iterable[Host]) -> bool:
+        """Whether a seed names the site of `hosts`."""
+        judge, first = self._judge, next(iter(hosts))
+        if any(map(judge.is_named, hosts)):
+            return True
+        if len(judge.graph.seeds) != self._named[0]:
+            self._named = len(judge.graph.seeds), self._sites_of([*judge.graph.seeds])
+        return first.site in self._named[1]
+
+    def _named_budget(self, hosts: Iterable[Host]) -> int:
+        """Fetches that what grows on these `hosts` of a seed's site may still have."""
         units = [(host, one, self.grows(host, one)) for host in hosts for one in host.sections.values()]
         spent = sum([one.fetched for _, one, grows in units if grows])
         budget = self._judge.options.last_budget
         if spent >= budget:
-            budget = int(
-                BUDGET * sum([one.good for host, one, grows in units if not (grows or is_brought(host, one))])
-            )
+            good = sum([one.good for host, one, grows in units if not (grows or is_brought(host, one))])
+            budget = int(BUDGET * good)
         return max(0, budget - spent)
+
+    @property
+    def _allowance(self) -> int:
+        """Of a small crawl as little as of a large one."""
+        return min(self._judge.options.allowance, LEAST_ALLOWANCE + self._judge.fetches // ALLOWANCE_DIVISOR)
+
+    def _spent(self, hosts: Iterable[Host]) -> int:
+        """Fetches of what grows on these hosts, since it was held back."""
+        spent = 0
+        for host in hosts:
+            if host.trap.demoted:
+                spent += host.fetched - host.trap.tried
+            else:
+                held = [one for one in host.sections.values() if is_held(host, one) and self.grows(host, one)]
+                spent += sum([one.fetched - one.trap.tried for one in held])
+        return spent
+
+
+def _turn(site: GoingOn) -> float:
+    return min((host.turn for host in site.sections), default=0.0)

@@ -20,14 +20,10 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
   whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
 - A section of which almost nothing was good lately is demoted, too, where its host gives something.
-- A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`), and for *probes*: a few
-  in a hundred of all fetches, of URLs picked at random, most of them from units that are trusted and have cost little
-  so far. If novelty falls below `low`, or an end comes into sight, it is set free.
-- A verdict costs turns, and no pages. When nothing is left but demoted units, those of the seeds' sites go on, as far
-  as their budget goes (`last_stage`).
-- Of other sites, what does not grow is fetched after all then, unless more of it waits than the whole crawl has found
-  good pages: it is finite, if poor. Of the rest, probes go on until each has had its allowance, or all of them a
-  share of the crawl. Then the crawl ends, and says what it left.
+- A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`). If novelty falls below
+  `low`, or an end comes into sight, it is set free.
+- A verdict costs turns, and no pages. When nothing is left but demoted units, they go on, as far as their budget goes
+  (`last_stage`). Then the crawl ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 
@@ -53,18 +49,14 @@ from sitecrawl.frontier.hosts.trap_state import Reason, TrapState
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.urls.visit import News
 
-JUDGE_STATE: Final = struct.Struct(">Qd")
-"""`good` and `cost`, as they are stored."""
+JUDGE_STATE: Final = struct.Struct(">Q8x")
+"""`good`, as it is stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
 RECOVERY: Final = 2.0
 """A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
-CALM_COST: Final = 0.1
-"""What a good fetch of a demoted unit costs that brings no more of it."""
 WORTH_IT: Final = 0.1
 """The share of a host's fetches that are good, above which a section of it may be called worthless."""
-CALM: Final = 0.1
-"""Novelty below which a unit does not grow, whatever its size."""
 FED_SIZE: Final = 0.1
 """So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
 BUDGET: Final = 2.0
@@ -81,8 +73,6 @@ WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 FED: Final = 0.9
 """The share of a section's URLs from which on nobody else brings any."""
-LEAST_PROBES: Final = 50
-PROBES_DIVISOR: Final = 10
 FAIR: Final = 50
 """So often a section was looked at, since its host said anything new, before it is held to say nothing."""
 MISS: Final = 0.25
@@ -91,7 +81,7 @@ LEAST_TRUST: Final = 1e-7
 
 
 class TrapJudge:
-    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back."""
+    """See the module. `random` draws tests of rules; `joins`: what rules hold, other forms of pages, stays there."""
 
     def __init__(self, options: TrapOptions, graph: HostGraph, random: Random, *, joins: bool = False) -> None:
         self.options = options
@@ -103,8 +93,6 @@ class TrapJudge:
         self.elsewhere = 0
         """Good pages that other frontiers of the crawl have found, as far as is known."""
         self.known = 0
-        self.cost = 0.0
-        """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
         self._reached: set[bytes] | None = None
@@ -169,7 +157,6 @@ class TrapJudge:
         section.trap.learn(news.in_circle, section.fetched)
         host.trap.learn(news.on_host, host.fetched)
         host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
-        self._charge(host, section, good=good, news=news)
         is_new = news.is_new if news.is_new is not None or good else False
         if is_new is not None:
             section.looked_at += 1
@@ -195,15 +182,6 @@ class TrapJudge:
         for host in trusted:
             self.release(host, None)
         return trusted
-
-    def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
-        trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
-        if trap.is_apart or news.in_turn:
-            return  # it was under way when it was blocked, or joined; or it is no probe
-        if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
-            cost = 1.0 if brought or not good else CALM_COST
-            trap.cost += cost
-            self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
         held = len(self.demoted)
@@ -295,7 +273,7 @@ class TrapJudge:
             if one is section or self.is_endless(one):
                 spent += one.fetched
                 size += _size(one)
-            elif is_named or one.fetched >= self.options.min_probes:
+            elif is_named or one.fetched >= self.options.min_tried:
                 elsewhere += one.good + one.queued * one.shown
         return elsewhere, spent, size
 
@@ -347,7 +325,6 @@ class TrapJudge:
         unit = section or host
         trap = unit.trap
         trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
-        trap.cost = 0.0
         trap.begin_anew(unit.known)
         self.demoted[unit.key] = host, section
 
@@ -372,7 +349,7 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_probes:
+        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_tried:
             return False
         return trap.novelty < self.options.low or self._has_end(unit)
 
@@ -384,21 +361,14 @@ class TrapJudge:
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
-        unit = section or host
-        if unit.trap.demoted:
-            self.cost -= unit.trap.cost
         self._hold(host, section, Reason.BLOCKED)
 
     def fill(self, host: Host) -> None:
         """As many of a host's URLs have been fetched as are wanted."""
-        if host.trap.demoted:
-            self.cost -= host.trap.cost
         self._hold(host, None, Reason.FULL)
 
     def set_aside(self, host: Host, section: Section) -> None:
         """What comes into `section` are other forms of pages."""
-        if section.trap.demoted:
-            self.cost -= section.trap.cost
         self._hold(host, section, Reason.JOINED)
 
     def learn_test(self, host: Host, section: Section, *, good: bool) -> None:
@@ -407,12 +377,6 @@ class TrapJudge:
         self.good += good
         host.good += good
         section.learn(good=good)
-
-    def charge_requisite(self, host: Host) -> None:
-        """A requisite of `host` was fetched: it says nothing of traps, and costs where the host is held back."""
-        if host.trap.demoted and not host.trap.is_apart:
-            host.trap.cost += CALM_COST
-            self.cost += CALM_COST
 
     def vouch(self, host: Host, section: Section | None) -> None:
         """A person wants a unit, whatever it looks like."""
@@ -425,40 +389,15 @@ class TrapJudge:
         unit = section or host
         trap = unit.trap
         trap.demoted, trap.reason = False, Reason.NONE
-        self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
 
-    # Probes
-
-    def comes_last(self, host: Host, section: Section | None) -> bool:
-        """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is; or if it
-        is a small section of a demoted host that does not grow: then it is fetched, after all else.
-        """
-        unit = section or host
-        if section is not None and host.trap.demoted:
-            return not host.trap.is_apart and self._is_sound(host, section)
-        if unit.trap.reason != Reason.WORTHLESS or unit.trap.novelty > self.options.high:
-            return False
-        most = unit.trap.novelty < CALM and 2 * unit.known > self.known
-        return most or unit.queued <= max(self.first_probes, self.good)
-
-    def _is_sound(self, host: Host, section: Section) -> bool:
-        if section.trap.demoted or section.trap.novelty > self.options.low:
-            return False
-        return section.queued <= max(self.first_probes, self.good)
-
-    @property
-    def first_probes(self) -> int:
-        """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
-        return min(self.options.first_probes, LEAST_PROBES + self.fetches // PROBES_DIVISOR)
-
     def pack(self) -> bytes:
-        return JUDGE_STATE.pack(self.good, self.cost)
+        return JUDGE_STATE.pack(self.good)
 
     def unpack(self, data: bytes) -> None:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            self.good, self.cost = JUDGE_STATE.unpack(data)
+            (self.good,) = JUDGE_STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 

@@ -17,11 +17,9 @@ _NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "in_turn", "is_new", "leads", "led", "on_host")
+    __slots__ = ("in_circle", "is_new", "leads", "led", "on_host")
 
     def __init__(self) -> None:
-        self.in_turn = False
-        """Whether an order has picked the page (`portfolio`): it is neither a probe nor a test."""
         self.in_circle = 0
         """New URLs of the page's own circle of sections."""
         self.on_host = 0.0
