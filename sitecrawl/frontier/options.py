@@ -20,12 +20,9 @@ class TrapOptions:
     """URLs that any host may have, however little trusted; those that wait count more (`trap_judge.WAITING`)."""
     trusted_share: float = 3.0
     """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
-    section_size: float = 2500.0
-    """URLs that all sections of a seed's host together may have which give good pages and grow without end, whatever
-    their budget; those that wait count more. On other hosts it is as many as the host may have.
-    """
     least_budget: int = 600
-    """Fetches that all sections of a host together have at least which give good pages and grow without end."""
+    """Fetches that all sections of a seed's host together have at least which give good pages and grow without end,
+    before anything else that waits goes first."""
     last_budget: int = 5000
     """Fetches that all sections of a seed's site together have at least which grow without end, whatever they give,
     before a crawl that has nothing else left ends without them.

@@ -20,7 +20,6 @@ TRAPS = TrapOptions(
     host_size=100,
     allowance=60,
     min_tried=5,
-    section_size=100,
     least_budget=60,
     last_budget=60,
 )
@@ -134,7 +133,7 @@ def test_a_chain_beside_a_site(bench):
             return [*articles(), url("story/0")]
         return [url(f"story/{number_of(address) + step}") for step in (-1, 1)] if "/story/" in address else []
 
-    crawl = bench(section_size=400)
+    crawl = bench(last_budget=400)
     fetched = crawl.surf(links_of, budget=3000)
     assert crawl.frontier.is_finished()
     assert 390 < sum("/story/" in address for address in fetched) < 400 + 2 * 101

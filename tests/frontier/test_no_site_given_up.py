@@ -14,7 +14,7 @@ from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.page.items import Link
 
 BUDGET = 400
-TRAPS = TrapOptions(min_fetches=10, host_size=20, section_size=20, least_budget=10, allowance=5, last_budget=BUDGET)
+TRAPS = TrapOptions(min_fetches=10, host_size=20, least_budget=10, allowance=5, last_budget=BUDGET)
 """A judge in a hurry: what it has seen ten times it holds back."""
 
 Site = dict[str, list[str]]

@@ -21,7 +21,6 @@ TRAPS = TrapOptions(
     host_size=50,
     allowance=30,
     min_tried=5,
-    section_size=100,
     least_budget=30,
     last_budget=30,
 )

@@ -8,13 +8,12 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   new URLs of its circle that a fetch of it brings of late, is above `high`.
 - *What it may cost.* What is endless is *demoted* once it has had `min_fetches` and does not give good pages. While
   it does, it has a budget, one for all such sections of a host: twice the good pages beside them, and on a seed's
-  host at least `least_budget`. While all of them together are smaller than `section_size`, or than what a host may
-  be that is no seed's, they go on: of a chain of pages with one new link each nothing waits. What is nearly all that
-  a host has is the site, and is not demoted before it has had `last_budget` fetches, or `LONGER` times as many as
-  URLs of it were known when an end was last in sight.
+  host at least `least_budget`; on others they go on while all of them together are smaller than the host may be.
+  What is nearly all that a host has is the site, and is not demoted before it has had `last_budget` fetches, or
+  `LONGER` times as many as URLs of it were known when an end was last in sight.
 - *Where its host has dried up* (`drought`), what is endless, or is brought by such alone, and in a long drought
-  whatever waits, is left without probes for as long as that is so, unless a hundredth of its own fetches since has
-  said something new.
+  whatever waits, is left, also by the plain orders, for as long as that is so, unless a hundredth of its own fetches
+  since has said something new.
 - *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
   it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. One that is larger
   and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
@@ -53,17 +52,12 @@ JUDGE_STATE: Final = struct.Struct(">Q8x")
 """`good`, as it is stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-RECOVERY: Final = 2.0
-"""A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
 WORTH_IT: Final = 0.1
 """The share of a host's fetches that are good, above which a section of it may be called worthless."""
 FED_SIZE: Final = 0.1
 """So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
 BUDGET: Final = 2.0
 """Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
-SMALL: Final = 9.0
-"""On a small site `TrapOptions.least_budget` is at most so many times the good pages elsewhere: with a few more what
-grows would be nearly all of the host (`BESIDES`), and never be held back."""
 BESIDES: Final = 0.1
 """Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
 LONGER: Final = 4
@@ -252,10 +246,9 @@ class TrapJudge:
     def _has_budget(self, host: Host, section: Section) -> bool:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
         elsewhere, spent, size = self._endless(host, section)
-        least, vouched = 0.0, self._allowed(host)
-        if self.is_named(host):
-            least, vouched = min(self.options.least_budget, SMALL * elsewhere), self.options.section_size
-        return section.gives and (size <= vouched or spent < max(least, BUDGET * elsewhere))
+        if not section.gives or spent < BUDGET * elsewhere:
+            return section.gives
+        return spent < self.options.least_budget if self.is_named(host) else size <= self._allowed(host)
 
     def is_named(self, host: Host) -> bool:
         """Whether a seed names `host`: somebody wants it."""
@@ -342,8 +335,7 @@ class TrapJudge:
 
     def _may_go_on(self, host: Host, section: Section) -> bool:
         if self._has_calmed(section):
-            times = RECOVERY if section.trap.reason == Reason.WORTHLESS else 1.0
-            return section.recent >= times * self.options.worthless
+            return section.recent >= self.options.worthless
         is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
         return is_held and self._has_budget(host, section)
 
