@@ -13,6 +13,8 @@ Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike
 
 `--mint HOSTS,LINKS` adds hosts whose every page links to so many new pages of its own; `--farm` lets a quarter of
 these links lead to the other such hosts. Good pages link to them in `--entries` places each.
+
+`--again N` fetches all pages again at the end, so many times, as a crawl does that comes back (not of a cluster).
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from sitecrawl.page.items import Link
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
+DUE = 500
+"""Pages that are due at once where all are fetched again."""
 TRAP = -1
 AGAIN = -2
 """What has been fetched before."""
@@ -111,7 +115,7 @@ class Replay:
     importance: dict[int, float] = field(default_factory=dict)
 
 
-def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: Path) -> Replay:
+def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: Path, *, rounds: int = 0) -> Replay:
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
     name, _, lambda_policy = policy.partition("-")
@@ -129,16 +133,27 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
             ids.update(zip((url.key for url in found), pages, strict=True))
             return found
 
+        def fetch_all() -> None:
+            while result.fetched < budget and (visit := frontier.next()) is not None:
+                page = ids[visit.key]
+                frontier.downloaded(visit, 0.0)
+                frontier.expand(visit, new_urls(web.targets(page)))
+                frontier.done(visit, UrlState.FETCHED, status=200, good=True)
+                count(result, web, page)
+                if result.fetched % COMMIT_EVERY == 0:
+                    crawl.commit()
+
         begun = time.process_time()
+        frontier.link_credit.ledger.comes_back = rounds > 0
         frontier.add(new_urls(seeds), depth=0)
-        while result.fetched < budget and (visit := frontier.next()) is not None:
-            page = ids[visit.key]
-            frontier.downloaded(visit, 0.0)
-            frontier.expand(visit, new_urls(web.targets(page)))
-            frontier.done(visit, UrlState.FETCHED, status=200, good=True)
-            count(result, web, page)
-            if result.fetched % COMMIT_EVERY == 0:
-                crawl.commit()
+        fetch_all()
+        keys = list(ids)
+        for number in range(rounds):
+            random.Random(number).shuffle(keys)
+            for start in range(0, len(keys), DUE):
+                for key in keys[start : start + DUE]:
+                    frontier.again(key)
+                fetch_all()
         crawl.commit()
         result.ended = frontier.is_finished()
         result.left = frontier.figures.waiting
@@ -296,6 +311,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", default="10", help="how many seeds, those with the most links; or @ and their ids")
     parser.add_argument("--budget", type=int, default=600_000)
     parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--again", type=int, default=0, metavar="N")
     parser.add_argument("--no-pagerank", action="store_true")
     parser.add_argument("--picture", type=Path, help="write fetches against good pages as SVG")
     return parser.parse_args()
@@ -321,7 +337,7 @@ def main() -> None:
             if arguments.mint:
                 hosts, per_page = map(int, arguments.mint.split(","))
                 web.mint(hosts, per_page, entries=arguments.entries, farm=arguments.farm)
-            result = replay(web, seeds, policy, arguments.budget, Path(directory))
+            result = replay(web, seeds, policy, arguments.budget, Path(directory), rounds=arguments.again)
             report(result, web, rank)
             results.append((result, web))
     if arguments.picture:

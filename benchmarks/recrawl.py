@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Standing, Visits, visited
+from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -155,18 +155,15 @@ def adaptive(simulation: Simulation, budget: float, folder: Path, *, important: 
     store = RevisitStore(database, RecrawlOptions(budget=budget, min_interval=600.0, max_interval=30 * DAY))
     pages, weight = simulation.pages, sum(page.importance for page in simulation.pages)
 
-    def standing(number: int, now: float) -> Standing:
-        # Credit flows at a constant rate: all of it, 1, in ten days.
-        spent = now / (10 * DAY)
-        share = pages[number].importance / weight if important else 1 / len(pages)
-        return Standing(share * spent, spent, 1.0)
+    def importance(number: int) -> float:
+        return pages[number].importance / weight if important else 1 / len(pages)
 
     requests = 0
     for number, now in first_visits(pages, budget):
         simulation.advance(now)
-        digest, stands = simulation.visit(number, now), standing(number, now)
+        digest = simulation.visit(number, now)
         requests += 1
-        store.plan(number.to_bytes(16, "big"), Visits(now, digest=digest, history=stands.history), stands, now)
+        store.plan(number.to_bytes(16, "big"), Visits(now, digest=digest), importance(number), now)
     clock = now
     while (at := store.next_time()) is not None and at < simulation.end:
         clock = max(clock, at)
@@ -176,8 +173,8 @@ def adaptive(simulation: Simulation, budget: float, folder: Path, *, important: 
         for key, record in due:
             number = int.from_bytes(key, "big")
             requests += 1
-            after = visited(record, clock, standing(number, clock), digest=simulation.visit(number, clock))
-            store.plan(key, after, standing(number, clock), clock)
+            after = visited(record, clock, digest=simulation.visit(number, clock))
+            store.plan(key, after, importance(number), clock)
         if requests % 50 == 0:
             batch = database.batch()
             store.prepare(batch)

@@ -126,11 +126,14 @@ class Partitions:
         found = figures.held
         held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
         others = figures.joined, figures.silent, figures.silent_hosts, self.frontier.judge.good
-        return OfWorker(self.holdings.session, idle, self._lowest(), held, *others)
+        ledger = self.frontier.link_credit.ledger
+        credit = ledger.spent, float(ledger.total)
+        return OfWorker(self.holdings.session, idle, self._lowest(), held, *others, *credit)
 
     def hear(self, whole: Whole) -> None:
-        """Take the figures of all workers, beside which hosts are judged."""
+        """Take the figures of all workers, beside which hosts are judged and credit is weighed."""
         self.frontier.judge.elsewhere = whole.good_beside(self.holdings.session)
+        self.frontier.link_credit.ledger.elsewhere = whole.flow_beside(self.holdings.session)
 
     def _lowest(self) -> int | None:
         """The lowest level of which something is not done; None where none waits for another."""

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.credit.ledger import Flow
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH
@@ -46,6 +47,10 @@ class OfWorker:
     silent_hosts: int = 0
     good: int = 0
     """Good pages that its judge of traps has counted."""
+    spent: float = 0.0
+    """Credit that came along links, as its ledger has it."""
+    total: float = 0.0
+    """All credit in its ledger."""
 
     @property
     def held_sets(self) -> Mapping[int, int]:
@@ -75,7 +80,8 @@ class Tally:
         """MessagePack."""
         one = self.worker
         held = [[reason, *numbers] for reason, numbers in one.held.items()]
-        worker = [one.session, one.idle, one.level, held, one.joined, one.silent, one.silent_hosts, one.good]
+        figures = [one.joined, one.silent, one.silent_hosts, one.good, one.spent, one.total]
+        worker = [one.session, one.idle, one.level, held, *figures]
         limit = [self.account, self.pages, self.granted, self.owed]
         packed: bytes = msgpack.packb([worker, list(self.states), limit, self.short])
         return packed
@@ -160,6 +166,11 @@ class Whole:
         for worker in (tally.worker for tally in self.tallies):  # of a partition that rests it is an old word
             good[worker.session] = max(worker.good, good.get(worker.session, 0))
         return sum(good.values()) - good.get(session, 0)
+
+    def flow_beside(self, session: str) -> Flow:
+        """Credit that workers other than `session` have, and have seen flow."""
+        others = [one for one in self._workers.values() if one.session != session]
+        return Flow(sum(one.spent for one in others), sum(one.total for one in others))
 
     def figures(self) -> Figures:
         """The crawl's counts, as Redis has heard of them last."""

@@ -1,8 +1,8 @@
 """A frontier that goes on where another was, over the same database, when partitions have come or gone.
 
 What is on disk it finds there. What is not is taken over: URLs in flight, how soon each host may be asked, which have
-failed of late, how many good pages others have, whether more pages are wanted, and the filter of the URL-seen test,
-which takes long to fill. Not so requests that are in memory only: `before` must have none.
+failed of late, what others have told of good pages and credit, whether more pages are wanted, and the filter of the
+URL-seen test, which takes long to fill. Not so requests that are in memory only: `before` must have none.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit
             _take_over(host, heir)
             after.hosts.changed(heir)
     after.judge.elsewhere = before.judge.elsewhere
+    ours, its = before.link_credit.ledger, after.link_credit.ledger
+    its.comes_back, its.elsewhere = ours.comes_back, ours.elsewhere
     after.dispatcher.wants_pages = before.dispatcher.wants_pages
     lost = [visit for visit in before.in_flight.values() if not _goes_on(visit, after, now)]
     after.dispatcher.place(after.hosts.live())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgpack
 import pytest
 
 from sitecrawl.cluster.bundles import Bundle
@@ -224,3 +225,12 @@ def test_what_others_have_found() -> None:
     before, one, two = OfWorker("one", good=2), OfWorker("one", good=5), OfWorker("two", good=7)
     found = whole(Tally(one), Tally(before), Tally(two), Tally())
     assert [found.good_beside(session) for session in ("one", "two", "three")] == [7, 5, 12]
+
+
+def test_what_flows_elsewhere() -> None:
+    """The credit of all other workers, as each has told last; nothing of one whose tally lacks it."""
+    one, two = OfWorker("one", spent=2.0, total=1.0), OfWorker("two", spent=5.0, total=3.0)
+    found = whole(Tally(one), Tally(one), Tally(two), Tally())
+    assert [found.flow_beside(session) for session in ("one", "three")] == [(5.0, 3.0), (7.0, 4.0)]
+    worker, *rest = msgpack.unpackb(Tally(two).pack())
+    assert Tally.unpack(msgpack.packb([worker[:-2], *rest])).worker == OfWorker("two")

@@ -413,3 +413,27 @@ def test_a_crawl_that_is_always_down_to_one_page(crawl):
         crawl.pages = [page]
         crawl.ledger = Ledger.unpack(crawl.ledger.pack())
     assert crawl.all_credit() == crawl.ledger.total == TOTAL
+
+
+def test_each_unit_counts_alike_where_each_page_is_fetched_once(crawl):
+    """However much has flowed."""
+    crawl.ledger.spent = 1e30
+    (page,) = crawl.seeds(1)
+    crawl.ledger.credit(page, 7, waits=True)
+    assert page.history == 7.0
+
+
+def test_credit_of_late_counts_where_pages_come_back(crawl):
+    """A page that had all of it fades; no rounds are too many; and a stored ledger goes on with it."""
+    crawl.ledger.comes_back = True
+    old, new = crawl.seeds(2)
+    faded = []
+    for page in [old] * 10 + [new] * 1000:
+        crawl.ledger.credit(page, crawl.ledger.total, waits=True)
+        crawl.ledger = Ledger.unpack(crawl.ledger.pack())
+        faded.append(crawl.ledger.importance(old))
+    assert faded[9] == 1.0
+    assert faded[12] < 0.5
+    assert faded[19] < 0.05
+    assert faded[-1] == pytest.approx(0.0, abs=1e-8)
+    assert crawl.ledger.weight < 1e15

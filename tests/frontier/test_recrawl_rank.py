@@ -50,6 +50,18 @@ def fetch_all(crawl: Bench, links: dict[str, list[str]]) -> None:
             crawl.commit()
 
 
+def fetch_again(crawl: Bench, links: dict[str, list[str]], rounds: int, lot: int = PAGES) -> None:
+    """All pages so many times, each time in another order, `lot` due at once."""
+    pages, rng = list(links), random.Random(7)
+    for _ in range(rounds):
+        rng.shuffle(pages)
+        for start in range(0, PAGES, lot):
+            for page in pages[start : start + lot]:
+                assert crawl.frontier.again(url(page).key)
+            fetch_all(crawl, links)
+    crawl.commit()
+
+
 @pytest.mark.parametrize("lot", [1, 40, PAGES])
 @pytest.mark.parametrize("seeds", [1, 30])
 def test_rank(tmp_path: Path, seeds: int, lot: int) -> None:
@@ -59,18 +71,30 @@ def test_rank(tmp_path: Path, seeds: int, lot: int) -> None:
     crawl.frontier.link_credit.ledger.comes_back = True
     crawl.add(*list(links)[:seeds])
     fetch_all(crawl, links)
-    pages, rng = list(links), random.Random(7)
-    for _ in range(ROUNDS):
-        rng.shuffle(pages)
-        for start in range(0, PAGES, lot):
-            for page in pages[start : start + lot]:
-                assert crawl.frontier.again(url(page).key)
-            fetch_all(crawl, links)
-    crawl.commit()
+    fetch_again(crawl, links, ROUNDS, lot)
     ledger, rank = crawl.frontier.link_credit.ledger, pagerank(links)
     assert all_credit(crawl.frontier) == ledger.total
     importance = {page: ledger.importance(crawl.record(page)) for page in links}
     assert spearman(list(importance.values()), [rank[page] for page in links]) >= 0.95
     first = max(rank, key=rank.__getitem__)
     assert importance[first] == pytest.approx(rank[first], rel=0.25)
+    crawl.database.close()
+
+
+def test_links_of_late_count(tmp_path: Path) -> None:
+    """Ten rounds after all links were set anew, the importance is that of the web as it is, also after a restart."""
+    links = web()
+    crawl = Bench(tmp_path, "aopic")
+    crawl.add("p0")
+    fetch_all(crawl, links)
+    crawl.frontier.link_credit.ledger.comes_back = True
+    fetch_again(crawl, links, ROUNDS // 2)
+    crawl.restart()
+    turned = {page: f"p{PAGES - 1 - number}" for number, page in enumerate(links)}
+    links = {page: [turned[to] for to in links[turned[page]]] for page in links}
+    fetch_again(crawl, links, ROUNDS)
+    ledger, rank = crawl.frontier.link_credit.ledger, pagerank(links)
+    importance = [ledger.importance(crawl.record(page)) for page in links]
+    assert sum(importance) == pytest.approx(1)
+    assert spearman(importance, [rank[page] for page in links]) >= 0.95
     crawl.database.close()

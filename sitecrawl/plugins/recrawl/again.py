@@ -39,8 +39,8 @@ from sitecrawl.frontier.urls.record import GONE, UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
-from sitecrawl.plugins.recrawl.known import askable, is_page, options, standing_of
-from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, first_visit, rate, visited
+from sitecrawl.plugins.recrawl.known import askable, is_page, options
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, rate, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions
 
@@ -96,6 +96,7 @@ class Again(Participant):
             rounds.append(self._new_round())
         self._versions = Versions(crawl.directory.path)
         self._store = RevisitStore(crawl.database, options(self._crawler.settings))
+        crawl.ours.local.link_credit.ledger.comes_back = True
         crawl.checkpoints.add(self._store)
         crawl.checkpoints.add(self)
         crawl.fetches.on_begin.append(self._begun)
@@ -222,15 +223,15 @@ class Again(Participant):
         outcome = self._outcome_of(fetch, before)
         self.round.asked += 1
         setattr(self.round, outcome.what, getattr(self.round, outcome.what) + 1)
-        now, standing = time.time(), standing_of(self._crawl, record)
-        known = self._store.get(key) or first_visit(before.capture.fetched if before is not None else now, standing)
+        now = time.time()
+        known = self._store.get(key) or Visits(before.capture.fetched if before is not None else now)
         if outcome.what in {"failed", "gone", "moved"} or fetch.status in GONE:
             self._store.keep(key, replace(known, failures=known.failures + 1))
         elif outcome.what == "new":
             self._store.keep(key, replace(known, visited=now, digest=b"", failures=0))
         else:
             digest = outcome.digest if outcome.what == "changed" else None
-            after = visited(known, now, standing, digest=digest)
+            after = visited(known, now, digest=digest)
             self._store.keep(key, replace(after, digest=outcome.digest or after.digest))
 
     def _outcome_of(self, fetch: Fetch, before: Version | None) -> _Outcome:

@@ -13,7 +13,7 @@ from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.page.items import PageItem
 from sitecrawl.plugins.recrawl import BUDGET, MAX_INTERVAL, MIN_INTERVAL
-from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Standing
+from sitecrawl.plugins.recrawl.schedule import RecrawlOptions
 
 _CHUNK: Final = 1_000
 """Records read from the database at once."""
@@ -53,6 +53,6 @@ def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
     return page is not None and 200 <= page.status < 300 and not page.quarantined
 
 
-def standing_of(crawl: Crawl, record: UrlRecord) -> Standing:
-    ledger = crawl.ours.local.link_credit.ledger
-    return Standing(record.history, ledger.spent, float(ledger.total))
+def importance_of(crawl: Crawl, record: UrlRecord) -> float:
+    """The page's share of all importance in this process, from 0 to 1."""
+    return crawl.ours.local.link_credit.ledger.importance(record)

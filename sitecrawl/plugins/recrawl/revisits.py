@@ -23,8 +23,8 @@ from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.plugins.recrawl.known import askable, is_page, options, standing_of
-from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, first_visit, visited
+from sitecrawl.plugins.recrawl.known import askable, importance_of, is_page, options
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
 
@@ -79,10 +79,9 @@ class Recrawling:
             known = self._store.get(key)
             if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
                 continue
-            standing = standing_of(self._crawl, record)
             if known is None:
-                known = first_visit(record.fetched, standing)
-            self._store.plan(key, known, standing, record.fetched)
+                known = Visits(record.fetched)
+            self._store.plan(key, known, importance_of(self._crawl, record), record.fetched)
             self._count("adopted")
 
     def _begun(self, fetch: Fetch) -> None:
@@ -142,26 +141,22 @@ class Recrawling:
         if record is None or (known is None and not _is_plain(fetch)):
             return
         if is_page(fetch.page):
-            self._plan(key, record, self._after(known, fetch.page, record, version))
+            self._plan(key, record, self._after(known, fetch.page, version))
         elif known is not None and fetch.status == NOT_MODIFIED:
             self._count("not_modified")
-            self._plan(key, record, visited(known, time.time(), standing_of(self._crawl, record), digest=None))
+            self._plan(key, record, visited(known, time.time(), digest=None))
         elif known is not None:
             self._fail(key, record, known)
 
-    def _after(self, known: Visits | None, page: PageItem, record: UrlRecord, version: Version | None) -> Visits:
+    def _after(self, known: Visits | None, page: PageItem, version: Version | None) -> Visits:
         """Return the updated visits of a page that came."""
-        now, standing, digest = (
-            time.time(),
-            standing_of(self._crawl, record),
-            self._crawl.reading.text_digest(page),
-        )
+        now, digest = time.time(), self._crawl.reading.text_digest(page)
         if known is None:
-            after = replace(first_visit(now, standing), digest=digest)
+            after = Visits(now, digest=digest)
         else:
             if version is not None:
                 known = replace(known, digest=self._versions.text(version, self._crawl.reading))
-            after = visited(known, now, standing, digest=digest)
+            after = visited(known, now, digest=digest)
             self._count("unchanged" if digest == known.digest else "changed")
         validators = {} if page.exchange is None else conditions_of(page.exchange.headers)
         etag, modified = (validators.get(name, "") for name in CONDITIONS)
@@ -178,7 +173,7 @@ class Recrawling:
 
     def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
         assert self._store is not None
-        self._store.plan(key, after, standing_of(self._crawl, record), time.time())
+        self._store.plan(key, after, importance_of(self._crawl, record), time.time())
 
     def _count(self, what: str) -> None:
         self._crawl.stats.inc_value(f"recrawl/{what}")

@@ -18,9 +18,6 @@ The rate is estimated from visits that saw a change or none, which cannot tell o
 Garcia-Molina's estimator for that ("Estimating frequency of change", 2003), visits fading as they age, and half a
 visit with a change always taken to have come, so that what has been still for long is looked at now and then.
 
-Importance is the page's share of the credit that was spent within AOPIC's adaptive window
-(`sitecrawl.credit.window`).
-
 Pure functions over records: no clock, no disk.
 """
 
@@ -33,7 +30,6 @@ from typing import Final
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.credit.window import Share, Window
 
 DAY: Final = 86_400.0
 MOST_FAILURES: Final = 5
@@ -87,11 +83,6 @@ class Visits:
     """Seconds between them in all, fading in the same way."""
     failures: int = 0
     """Visits in a row that brought no page."""
-    history: float = 0.0
-    """The page's history of credit at the last visit."""
-    credit: float = 0.0
-    at: float = 0.0
-    """The page's `Share` of the window."""
 
     def pack(self) -> bytes:
         packed: bytes = msgpack.packb(astuple(self))
@@ -104,37 +95,18 @@ class Visits:
             values = msgpack.unpackb(data)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"The record of a page's visits cannot be read: {error}") from error
-        if not isinstance(values, list) or [type(value) for value in values] != _KINDS:
+        known = values[: len(_KINDS)] if isinstance(values, list) else None  # once there were three more
+        if known is None or [type(value) for value in known] != _KINDS:
             raise CorruptFile("The record of a page's visits cannot be read: it has other fields")
-        return cls(*values)
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a page stands in the flow of credit when it is visited."""
-
-    history: float
-    """All credit that ever came to the page along links."""
-    spent: float
-    """All credit that ever came to any page along links."""
-    total: float
-    """All credit there is: the window spans so much spending."""
-
-
-def first_visit(at: float, standing: Standing) -> Visits:
-    """What is remembered of a page that was fetched once, at that Unix time."""
-    return Visits(at, history=standing.history, credit=standing.history, at=standing.spent)
+        return cls(*known)
 
 
 _KINDS: Final = [type(value) for value in astuple(Visits(0.0))]
 
 
-def visited(record: Visits, now: float, standing: Standing, *, digest: bytes | None) -> Visits:
+def visited(record: Visits, now: float, *, digest: bytes | None) -> Visits:
     """The record after a visit at `now`; `digest` None: the server says that nothing has changed."""
     changed = digest is not None and digest != record.digest
-    share = Window(max(standing.total, 1.0)).fetch(
-        Share(record.credit, record.at), max(0.0, standing.history - record.history), standing.spent
-    )
     return replace(
         record,
         visited=now,
@@ -143,9 +115,6 @@ def visited(record: Visits, now: float, standing: Standing, *, digest: bytes | N
         changes=record.changes * _FADING + changed,
         watched=record.watched * _FADING + max(0.0, now - record.visited),
         failures=0,
-        history=standing.history,
-        credit=share.credit,
-        at=share.at,
     )
 
 
@@ -157,9 +126,8 @@ def rate(record: Visits) -> float:
     return -log(still) * record.visits / record.watched
 
 
-def worth(record: Visits, standing: Standing, pages: int) -> float:
-    """The page's importance in that of the average page, of so many `pages`; between a fifth and five times."""
-    importance = Window(max(standing.total, 1.0)).importance(Share(record.credit, record.at))
+def worth(importance: float, pages: int) -> float:
+    """A page's importance in that of the average page, of so many `pages`; between a fifth and five times."""
     return min(max(importance * pages, _LEAST), _MOST)
 
 

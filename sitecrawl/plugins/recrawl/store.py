@@ -21,7 +21,7 @@ from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.plugins.recrawl import schedule
-from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Standing, Visits
+from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Visits
 
 FAMILY: Final = "revisits"
 _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"
@@ -77,15 +77,17 @@ class RevisitStore(Participant):
         """Remember a visit, and leave the plan of its page, if it has one, as it is."""
         self._rows.put(_PAGE + key, record.pack())
 
-    def plan(self, key: bytes, record: Visits, standing: Standing, now: float) -> None:
-        """Set the next visit of a page that has just been visited, for the first time or again."""
+    def plan(self, key: bytes, record: Visits, importance: float, now: float) -> None:
+        """Set the next visit of a page that has just been visited, for the first time or again. `importance`: its
+        share of all, from 0 to 1.
+        """
         before = self.get(key)
         if before is None or not before.interval:
             self.pages += 1
         if before is not None:
             self._forget(key, before)
-        importance = schedule.worth(record, standing, self.pages)
-        seconds = schedule.interval(record, importance, self.price, self._options)
+        worth = schedule.worth(importance, self.pages)
+        seconds = schedule.interval(record, worth, self.price, self._options)
         if not record.visits:
             seconds = max(seconds, schedule.first_interval(self.pages, self._options))
         record = replace(record, next_visit=now + seconds, interval=seconds)

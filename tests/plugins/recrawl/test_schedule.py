@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from math import exp
 from pathlib import Path
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.plugins.recrawl.known import options
 from sitecrawl.plugins.recrawl.schedule import (
     RecrawlOptions,
-    Standing,
     Visits,
     interval,
     new_price,
@@ -28,7 +28,6 @@ from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
-STANDING = Standing(0.0, 0.0, 1.0)
 
 
 def test_the_engine_has_the_settings_defaults() -> None:
@@ -40,7 +39,7 @@ def watched(changes: list[bool], seconds: float = 100.0) -> Visits:
     record = Visits(0.0, digest=b"0")
     for number, changed in enumerate(changes, 1):
         digest = b"%d" % number if changed else record.digest
-        record = visited(record, number * seconds, STANDING, digest=digest)
+        record = visited(record, number * seconds, digest=digest)
     return record
 
 
@@ -53,7 +52,7 @@ def test_the_rate_follows_what_was_seen() -> None:
 
 def test_a_304_is_no_change() -> None:
     """Whatever the digest was."""
-    record = visited(Visits(0.0, digest=b"x"), 10.0, STANDING, digest=None)
+    record = visited(Visits(0.0, digest=b"x"), 10.0, digest=None)
     assert (record.changes, record.digest, record.watched) == (0, b"x", 10.0)
 
 
@@ -76,7 +75,7 @@ def test_what_cannot_be_followed_is_visited_less_and_less() -> None:
     for number in range(60):
         intervals.append(interval(record, 1.0, 1e4, OPTIONS) if number > 1 else 10.0)
         now += intervals[-1]
-        record = visited(record, now, STANDING, digest=b"%d" % number)
+        record = visited(record, now, digest=b"%d" % number)
     assert intervals[10] > 4 * intervals[2]
     assert 1e4 < intervals[-1] < 1e5
     assert intervals[-1] == pytest.approx(intervals[-2], rel=0.05)
@@ -87,9 +86,7 @@ def test_importance_counts_within_limits() -> None:
     record = watched([True, False] * 10)
     low, high = (interval(record, importance, 10.0, OPTIONS) for importance in (0.5, 2.0))
     assert high < low
-    some = replace(record, credit=0.9, at=1.0)
-    assert worth(some, Standing(1.0, 1.0, 1.0), 100) == 5.0
-    assert worth(record, STANDING, 100) == 0.2
+    assert [worth(share, 100) for share in (0.9, 0.02, 0.0)] == [5.0, 2.0, 0.2]
 
 
 def test_failures_double_the_interval() -> None:
@@ -114,6 +111,12 @@ def test_a_record_that_nobody_wrote() -> None:
     assert Visits.unpack(record.pack()) == record
 
 
+def test_a_record_with_more_figures() -> None:
+    """Rows of crawls that were begun before have three more, which are not needed any more."""
+    record = watched([True])
+    assert Visits.unpack(msgpack.packb([*astuple(record), 1.0, 2.0, 3.0])) == record
+
+
 class TestStore:
     @pytest.fixture
     def database(self, tmp_path: Path) -> Database:
@@ -131,7 +134,7 @@ class TestStore:
         store = RevisitStore(database, OPTIONS)
         keys = [bytes([n]) * 16 for n in range(5)]
         for number, key in enumerate(keys):
-            store.plan(key, Visits(float(number)), STANDING, float(number))
+            store.plan(key, Visits(float(number)), 0.0, float(number))
         if commits:
             self.commit(database, store)
         assert store.next_time() == pytest.approx(1000.0)
@@ -142,14 +145,14 @@ class TestStore:
         assert [key for key, _ in store.take(2000.0, 10)] == keys[2:]
         assert store.take(1e9, 10) == []
         assert store.next_time() is None
-        store.plan(keys[0], watched([True]), STANDING, 3000.0)
+        store.plan(keys[0], watched([True]), 0.0, 3000.0)
         assert [key for key, _ in store.take(1e9, 10)] == keys[:1]
 
     def test_it_is_there_again(self, database: Database, tmp_path: Path) -> None:
         """With the figures that the plans share."""
         store = RevisitStore(database, OPTIONS)
         for n in range(20):
-            store.plan(bytes([n]) * 16, watched([True, False]), STANDING, 200.0)
+            store.plan(bytes([n]) * 16, watched([True, False]), 0.0, 200.0)
         store.drop(bytes([3]) * 16)
         self.commit(database, store)
         database.close()
@@ -162,17 +165,17 @@ class TestStore:
         """However few are taken at a time, none is passed over."""
         store = RevisitStore(database, OPTIONS)
         for n in (1, 2, 3, 9):
-            store.plan(bytes([n]) * 16, Visits(float(n)), STANDING, float(n))
+            store.plan(bytes([n]) * 16, Visits(float(n)), 0.0, float(n))
             if n == 3:
                 self.commit(database, store)
         taken = [key[0] for _ in range(5) for key, _ in store.take(1e9, 2)]
         assert taken == [1, 2, 3, 9]
-        store.plan(bytes(16), Visits(0.0), STANDING, 0.0)
+        store.plan(bytes(16), Visits(0.0), 0.0, 0.0)
         assert [key for key, _ in store.take(1e9, 2)] == [bytes(16)]
 
     def test_what_is_taken_of_the_budget_is_spent(self, database: Database) -> None:
         """At most an hour of it is saved up; more comes with the time alone."""
         store = RevisitStore(database, replace(OPTIONS, budget=60.0))  # 2.5 an hour
         for n in range(5):
-            store.plan(bytes([n]) * 16, Visits(0.0), STANDING, 0.0)
+            store.plan(bytes([n]) * 16, Visits(0.0), 0.0, 0.0)
         assert [len(store.take(1e9 + seconds, 10)) for seconds in (0, 0, 1800, 1800)] == [2, 0, 1, 0]
