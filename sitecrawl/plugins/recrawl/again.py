@@ -39,7 +39,7 @@ from sitecrawl.frontier.urls.record import GONE, UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
-from sitecrawl.plugins.recrawl.known import askable, is_page, options
+from sitecrawl.plugins.recrawl.known import askable, is_page, options, pass_on
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, rate, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions
@@ -197,7 +197,9 @@ class Again(Participant):
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
                 fetch.worth_it()
-            return response.status == NOT_MODIFIED
+            if response.status == NOT_MODIFIED:
+                pass_on(self._crawler, fetch, self._under_way[fetch.visit.key], self._versions)
+                return True
         return False
 
     def _finished(self, fetch: Fetch) -> None:

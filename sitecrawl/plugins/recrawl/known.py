@@ -1,4 +1,4 @@
-"""Iterate over the known URLs that a crawl may fetch again, in short turns, and the settings for that."""
+"""Known URLs that a crawl may fetch again: all of them in short turns, what they count, and the settings for that."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import islice
 from typing import Final, TypeGuard
 
+from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from middlewares.links import admitted
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.page.items import PageItem
 from sitecrawl.plugins.recrawl import BUDGET, MAX_INTERVAL, MIN_INTERVAL
 from sitecrawl.plugins.recrawl.schedule import RecrawlOptions
+from sitecrawl.plugins.recrawl.versions import Version, Versions
 
 _CHUNK: Final = 1_000
 """Records read from the database at once."""
@@ -56,3 +60,11 @@ def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
 def importance_of(crawl: Crawl, record: UrlRecord) -> float:
     """The page's share of all importance in this process, from 0 to 1."""
     return crawl.ours.local.link_credit.ledger.importance(record)
+
+
+def pass_on(crawler: Crawler, fetch: Fetch, version: Version | None, versions: Versions) -> None:
+    """Let the credit of a page that has not changed flow along the links that it had."""
+    assert crawler.spider
+    if version is not None and version.is_page:
+        crawl = Crawl.of(crawler)
+        crawl.found.expand(fetch, admitted(crawler.spider, versions.links(version, crawl.reading)))

@@ -23,7 +23,7 @@ from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.plugins.recrawl.known import askable, importance_of, is_page, options
+from sitecrawl.plugins.recrawl.known import askable, importance_of, is_page, options, pass_on
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
@@ -98,6 +98,8 @@ class Recrawling:
         fetch = self._crawl.fetches.of(response.request)
         if fetch is not None:
             fetch.worth_it()  # it is as it was
+            if self._crawl.pages.store is not None:
+                pass_on(self._crawler, fetch, self._versions.of(fetch.request.url), self._versions)
         return True
 
     # What is due

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scrapy import Request
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.requests import CONDITIONS
-from sitecrawl.page.items import Headers, PageItem
+from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.pagestore.lookup import url_key
@@ -63,6 +63,19 @@ class Versions:
             for name, value in version.conditions.items():
                 request.headers.setdefault(name, value)
         return version
+
+    def links(self, version: Version, reading: PageReading) -> list[Link]:
+        """The links of a stored page; none where it cannot be read."""
+        assert self._reader is not None
+        try:
+            stored = self._reader.read(self._reader.rendered(version.capture) or version.capture)
+            page = reading.read_page(version.capture.url, stored.body, stored.headers)
+        except (StorageError, InvalidUrl) as error:
+            logger.warning("The links of %s, which has not changed, cannot be read: %s", version.capture.url, error)
+            return []
+        for link in page.links:
+            link.nofollow |= page.nofollow
+        return page.links
 
     def text(self, version: Version, reading: PageReading) -> bytes:
         """The digest of what a reader sees of it; empty where that cannot be had."""

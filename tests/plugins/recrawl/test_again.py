@@ -21,6 +21,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
@@ -391,3 +392,28 @@ def test_many_workers(tmp_path: Path, setting: dict[str, object]) -> None:
     assert done.returncode == 1
     assert re.search(r"sitecrawl: again=1 is for crawls of one process.*recrawl=1", done.stderr)
     assert not (tmp_path / "job").exists()
+
+
+def test_what_has_not_changed_still_counts(tmp_path: Path) -> None:
+    """A page that is answered with 304 passes its credit on to what it links to, as in the first night."""
+    job = tmp_path / "job"
+    tagged = Answer(linked("/one", "/two").encode(), headers=HTML | {"ETag": '"1"'})
+    pages: dict[str, Page] = {
+        "/": linked("/list", "/page"),
+        "/page": linked("/"),
+        "/list": tagged,
+        "/one": "1",
+        "/two": "2",
+    }
+    with LocalWeb(pages, conditional=True) as web:
+        assert crawl(web.root, job).returncode == 0
+        first = importance_of(f"{web.root}/one", job)
+        for _ in range(3):
+            assert crawl(web.root, job, again=1).returncode == 0
+    assert web.paths().count("/list") == 4
+    assert importance_of(f"{web.root}/one", job) > 0.9 * first > 0.05
+
+
+def importance_of(url: str, job: Path) -> float:
+    with FrontierReader(job) as frontier:
+        return next(frontier.importance(record) for _, record in frontier.records() if record.url == url)
