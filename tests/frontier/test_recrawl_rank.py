@@ -24,13 +24,13 @@ def web() -> dict[str, list[str]]:
 
 def pagerank(links: dict[str, list[str]]) -> dict[str, float]:
     """With AOPIC's tax of a tenth."""
-    rank = dict.fromkeys(links, 1 / PAGES)
+    rank = dict.fromkeys(links, 1 / len(links))
     for _ in range(100):
         moved = dict.fromkeys(links, 0.0)
         for page, targets in links.items():
             for to in targets:
                 moved[to] += 0.9 * rank[page] / len(targets)
-        rest = (1 - sum(moved.values())) / PAGES
+        rest = (1 - sum(moved.values())) / len(links)
         rank = {page: value + rest for page, value in moved.items()}
     return rank
 

@@ -27,6 +27,7 @@ from sitecrawl.frontier.urls.link_credit import read_edges
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Message, Territory
 from sitecrawl.page.items import Link
+from tests.frontier.test_recrawl_rank import pagerank, spearman
 
 PAGES = 240
 HOSTS = 24
@@ -94,6 +95,26 @@ def test_every_page_comes_once(crowd: Neighbourhood) -> None:
 def test_partitions_move(crowd: Neighbourhood, seed: int) -> None:
     """Whatever has been fetched is not fetched again, and what waits goes along."""
     assert fetch_all(crowd, Random(seed), moves=True) == Counter(map(url_of, range(PAGES)))
+
+
+def test_importance_is_that_of_one_crawl(crowd: Neighbourhood) -> None:
+    """Where pages are fetched again, one figure compares with another's, whoever has the page, and had it before."""
+    random = Random(1)
+    for one in crowd.neighbours:
+        one.frontier.link_credit.ledger.comes_back = True
+    fetch_all(crowd, random, moves=False)
+    for _ in range(6):
+        for one in crowd.neighbours:
+            for key, _ in list(stored_records(one.frontier)):
+                one.frontier.again(key)
+        fetch_all(crowd, random, moves=True)
+    pages = [url_of(page) for page in range(PAGES)]
+    found = {r.url: r.history for one in crowd.neighbours for _, r in stored_records(one.frontier)}
+    rank = pagerank(
+        {url_of(page): [*{url_of(to) for to in targets_of(page)} - {url_of(page)}] for page in range(PAGES)}
+    )
+    assert all(one.frontier.link_credit.ledger.comes_back for one in crowd.neighbours)
+    assert spearman([found[page] for page in pages], [rank[page] for page in pages]) >= 0.95
 
 
 def test_trust_is_that_of_one_graph(crowd: Neighbourhood) -> None:

@@ -15,7 +15,7 @@ from frontiers import Heard, PlainSeen
 
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.crawldir.database import Database
-from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.ledger import Flow, Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
@@ -127,6 +127,9 @@ class Neighbourhood:
         good = sum(one.frontier.judge.good for one in self.neighbours)
         for one in self.neighbours:
             one.frontier.judge.elsewhere = good - one.frontier.judge.good
+            others = [other.frontier.link_credit.ledger for other in self.neighbours if other is not one]
+            flow = Flow(sum(ledger.spent for ledger in others), sum(ledger.total for ledger in others))
+            one.frontier.link_credit.ledger.elsewhere = flow
         return carried
 
     def _tell_trust(self) -> None:
