@@ -110,7 +110,7 @@ def rendered(browser: Browser, directory: Path, output: Path) -> None:
     """Pictures of pages in the report."""
     job = directory / "crawls" / "rendered"
     words = ("-a", "render=1", "-a", "screenshots=1")
-    patient = {"DOWNLOAD_DELAY": 3, "SITECRAWL_RENDER_WAIT": 30, "SITECRAWL_MAX_RENDER_TIME": 90}
+    patient = {"DOWNLOAD_DELAY": 3, "SITECRAWL_RENDER_WAIT": 45}
     with LocalWeb({}) as nothing, ScriptSites(nothing.port, directory) as sites:
         os.environ |= {"http_proxy": sites.root, "https_proxy": sites.root, "no_proxy": "127.0.0.1"}
         with Crawl(f"https://{FEED}/,https://{ROUTES}/", job, *words, proxied=True, **patient):

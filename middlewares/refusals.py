@@ -8,12 +8,12 @@ import time
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from middlewares.capture import is_decided, retry_after
 from middlewares.outages import put_back
-from sitecrawl.base import declared, limits
+from sitecrawl.base import limits
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
@@ -41,8 +41,6 @@ class RefusalsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        if not declared.REFUSALS.read(settings):
-            raise NotConfigured  # with a reason it would be a warning
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._crawl.refusals.are_looked_for = True

@@ -72,18 +72,19 @@ _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_DASHBOARD": False,
-    "SITECRAWL_REFUSALS": False,
     "SITECRAWL_ALLOW_PRIVATE": True,
     "SITECRAWL_MAX_WANT_TIME": 10.0,
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
+_REFUSALS: Final = "middlewares.RefusalsMiddleware"
+"""Not for them, and not with Scrapy's pace: what comes is a page."""
 
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
         "middlewares.OutagesMiddleware": 560,
-        "middlewares.RefusalsMiddleware": 575,
+        _REFUSALS: 575,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
@@ -152,7 +153,7 @@ class Addon:
             off = [path for kind, switch, path in _SWITCHED if kind == name and not settings.getbool(switch)]
             _leave_out(settings, name, [*off, *(path for path, priority in components.items() if priority is None)])
             for path, priority in components.items():
-                if priority is not None:
+                if priority is not None and not (path == _REFUSALS and (looks or preset == "scrapy")):
                     _add(settings, name, path, priority)
         working = plugins.of_crawl(settings)
         _add_wanted(settings, working)

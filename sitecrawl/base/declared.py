@@ -50,8 +50,6 @@ MAX_DELAY: Final = Setting("SITECRAWL_MAX_DELAY", 60.0, "seconds",
     "The longest pause that `SITECRAWL_DELAY_FACTOR` and failures can lead to.")
 CONCURRENT_REQUESTS_PER_IP: Final = Setting("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", 8, "requests",
     "Requests under way to one IP address, over all its hosts; 0: no limit.")
-REFUSALS: Final = Setting("SITECRAWL_REFUSALS", True, "yes or no",
-    "Recognise [sites that say no](refused.md), count and report them. Costs 13 µs a page.")
 VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
     "Hosts whose [certificates do not hold](faults.md#certificates): take their pages and say so, "
     "refuse, or do not check.", choices=("require", "warn", "off"))
@@ -59,8 +57,6 @@ FAILURE_DELAY: Final = Setting("SITECRAWL_FAILURE_DELAY", 1.0, "seconds",
     "Pause of a host after a failed download, a 429, a 503 or a challenge; doubled by each further one.")
 MAX_HOST_FAILURES: Final = Setting("SITECRAWL_MAX_HOST_FAILURES", 10, "failures",
     "After this many in a row a host is given up, or after three if it has never answered; 0: never.")
-REVIVAL_DELAY: Final = Setting("SITECRAWL_REVIVAL_DELAY", 3600.0, "seconds",
-    "A host that used to answer and was given up is asked again after this time.")
 MAX_WANT_TIME: Final = Setting("SITECRAWL_MAX_WANT_TIME", 600.0, "seconds",
     "How long the crawl pauses if this machine [lacks something](faults.md#what-this-machine-lacks); 0: for ever.")
 
@@ -100,8 +96,6 @@ SITEMAP_BUDGET: Final = Setting("SITECRAWL_SITEMAP_BUDGET", 500.0, "requests a d
     "For all sitemaps of a site, conditional requests included.")
 SITEMAP_MIN_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MIN_INTERVAL", 600.0, "seconds",
     "Between two visits of a sitemap, at least.")
-SITEMAP_MAX_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MAX_INTERVAL", 2_592_000.0, "seconds",
-    "Between two visits of a sitemap, at most.")
 
 # The page store
 DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
@@ -153,12 +147,17 @@ RETIRED: Final = {
     "SITECRAWL_SEEN_ERROR_RATE": "it is 0.01",
     "SITECRAWL_DATABASE_TABLE": "it is pages",
     "SITECRAWL_ITEMS_TABLE": "it is items",
+    "SITECRAWL_REVIVAL_DELAY": "it is 3,600 seconds",
+    "SITECRAWL_REMOTE_WAIT": "it is 300 seconds",
+    "SITECRAWL_SITEMAP_MAX_INTERVAL": "it is 30 days",
+    "SITECRAWL_MAX_RENDER_TIME": "it is 30 seconds, or twice SITECRAWL_RENDER_WAIT",
+    "SITECRAWL_REFUSALS": "DOWNLOADER_MIDDLEWARES = {'middlewares.RefusalsMiddleware': None} recognises no refusals",
     **dict.fromkeys(
         (
             "SITECRAWL_MAX_CHUNKS", "SITECRAWL_MAX_HEADERS", "SITECRAWL_MAX_HEADER_SIZE",
             "SITECRAWL_MAX_ROBOTS_SIZE", "SITECRAWL_MAX_EXTRACT_SIZE", "SITECRAWL_MAX_EXTRACT_TIME",
-            "SITECRAWL_MAX_SITEMAP_ENTRIES", "SITECRAWL_MAX_SITEMAP_SIZE", "SITECRAWL_MAX_TREE_ELEMENTS",
-            "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_SCHEMES",
+            "SITECRAWL_MAX_REGEX_TIME", "SITECRAWL_MAX_SITEMAP_ENTRIES", "SITECRAWL_MAX_SITEMAP_SIZE",
+            "SITECRAWL_MAX_TREE_ELEMENTS", "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_SCHEMES",
         ),
         "docs/limits.md has the value",
     ),

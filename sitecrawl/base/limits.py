@@ -40,8 +40,7 @@ TREE_SIZE: Final = FixedLimit(64 << 10, "bytes", "limits/tree_size")
 TREE_ELEMENTS: Final = FixedLimit(250_000, "elements", "limits/tree_elements")
 PARSE_TIME: Final = FixedLimit(30.0, "seconds", "limits/parse_time")
 PARSE_MEMORY: Final = FixedLimit(2 << 30, "bytes", "limits/parse_memory")
-RENDER_TIME: Final = Limit("SITECRAWL_MAX_RENDER_TIME", 30.0, "seconds", stat="limits/render_time",
-    what="For a page in the browser ([rendering](rendering.md#limits)); 0: an hour.")
+RENDER_TIME: Final = FixedLimit(30.0, "seconds", "limits/render_time")
 RENDER_REQUESTS: Final = FixedLimit(500, "requests", "limits/render_requests")
 RENDER_SIZE: Final = FixedLimit(64 << 20, "bytes", "limits/render_size")
 RENDER_MEMORY: Final = FixedLimit(1 << 30, "bytes", "limits/render_memory")
@@ -52,8 +51,7 @@ SITEMAP_SIZE: Final = FixedLimit(512 << 20, "bytes", "limits/sitemap_size")
 SITEMAP_ENTRIES: Final = FixedLimit(5_000_000, "entries", "limits/sitemap_entries")
 EXTRACT_SIZE: Final = FixedLimit(8 << 20, "bytes", "limits/extract_size")
 EXTRACT_TIME: Final = FixedLimit(5.0, "seconds", "limits/extract_time")
-REGEX_TIME: Final = Limit("SITECRAWL_MAX_REGEX_TIME", 0.5, "seconds", stat="limits/regex_time",
-    what="For all regular expressions of the spider `extract` on a page, and those of links; 0: no limit.")
+REGEX_TIME: Final = FixedLimit(0.5, "seconds", "limits/regex_time")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", stat="limits/crawl_delay",
     what="Used in place of a longer `Crawl-delay`.")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", stat="limits/retry_after",

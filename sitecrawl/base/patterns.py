@@ -12,7 +12,6 @@ from contextlib import closing
 from typing import Any, Final
 
 from sitecrawl.base.limits import REGEX_TIME
-from sitecrawl.base.setting import NO_LIMIT
 
 Pattern = Any
 """A compiled one: `regex` has no type hints."""
@@ -34,14 +33,14 @@ def compiled(text: str) -> Pattern:
 
 
 class MatchTime:
-    """Time budget for matches, in seconds; 0 for no limit. A match that would exceed it is stopped.
+    """Time budget for matches, in seconds, `REGEX_TIME` by default. A match that would exceed it is stopped.
 
     With `recovers`, half of all time that passes is given back, up to the initial budget: for matches that belong to
     no page.
     """
 
-    def __init__(self, seconds: float = REGEX_TIME.default, *, recovers: bool = False) -> None:
-        self.left = self._most = seconds or NO_LIMIT
+    def __init__(self, seconds: float | None = None, *, recovers: bool = False) -> None:
+        self.left = self._most = REGEX_TIME.value if seconds is None else seconds
         self.stopped = 0
         """Matches that were stopped, or not begun because no time was left."""
         self._share = _SHARE if recovers else 0.0
@@ -63,7 +62,7 @@ class MatchTime:
             self.stopped += 1
             return
         try:
-            for match in pattern.finditer(text, timeout=self.left if self.left < NO_LIMIT else None):
+            for match in pattern.finditer(text, timeout=self.left):
                 yield match[1 if pattern.groups else 0] or ""
         except TimeoutError:
             self.stopped += 1

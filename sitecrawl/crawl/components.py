@@ -10,6 +10,7 @@ from scrapy.utils.misc import load_object
 
 CAPTURE = "middlewares.capture.CaptureMiddleware"
 """Reports the outcome of each fetch; without it the scheduler hears of responses alone."""
+REFUSALS = "middlewares.refusals.RefusalsMiddleware"
 ROBOTS = "middlewares.robots.RobotsMiddleware"
 WARC = "pipelines.warc.WarcPipeline"
 """Without it no page is stored."""

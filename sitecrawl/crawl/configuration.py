@@ -35,6 +35,9 @@ from sitecrawl.urls.url import CRAWLED, WEB, Schemes
 
 logger = logging.getLogger(__name__)
 
+REVIVAL: Final = 3600.0
+"""Seconds after which a host that used to answer and was given up is asked again."""
+
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:
     """Politeness options. Like those below, it has defaults for a project without the add-on."""
@@ -47,7 +50,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         in_all=settings.getint("CONCURRENT_REQUESTS"),
         failure_delay=declared.FAILURE_DELAY.read(settings),
         max_failures=declared.MAX_HOST_FAILURES.read(settings),
-        revival=declared.REVIVAL_DELAY.read(settings),
+        revival=REVIVAL,
         max_rest=limits.RETRY_AFTER.read(settings),
     )
 
@@ -113,7 +116,6 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
     return ScheduleOptions(
         budget=declared.SITEMAP_BUDGET.read(settings),
         min_interval=declared.SITEMAP_MIN_INTERVAL.read(settings),
-        max_interval=declared.SITEMAP_MAX_INTERVAL.read(settings),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from sitecrawl.base import declared
+from sitecrawl.crawl.components import REFUSALS, has_component
 
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "sites": {},
@@ -18,7 +19,6 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 0,
         "SITECRAWL_ORDER": "dfs",
         "SITECRAWL_HOLD_TRAPS": False,
-        "SITECRAWL_REFUSALS": False,
     },
 }
 """By SITECRAWL_PRESET, changed defaults. `scrapy` has Scrapy's pace, requests and order."""
@@ -37,7 +37,6 @@ def scrapys_of(preset: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
 _PACE: Final = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_ITEMS")
 _ASKED: Final = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "USER_AGENT")
 _LIMITS: Final = ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "REDIRECT_MAX_TIMES", "URLLENGTH_LIMIT")
-_LEAVE_OUT: Final = ("SITECRAWL_HOLD_TRAPS", "SITECRAWL_REFUSALS")
 _UNHEEDED: Final = (
     "SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE", "SCHEDULER_DISK_QUEUE", "SCHEDULER_START_MEMORY_QUEUE",
     "SCHEDULER_START_DISK_QUEUE", "SCHEDULER_DEBUG",
@@ -58,7 +57,9 @@ def changed(settings: BaseSettings, names: Collection[str], left_out: Collection
     if (per_ip := declared.CONCURRENT_REQUESTS_PER_IP.read(settings)) > 0:
         pace.append(f"SITECRAWL_CONCURRENT_REQUESTS_PER_IP={per_ip}")
     yield from _line("pace, to be polite to hosts", pace)
-    yield from _line("what may leave URLs out", [name for name in _LEAVE_OUT if settings.getbool(name)])
+    holds = ["SITECRAWL_HOLD_TRAPS"] if declared.HOLD_TRAPS.read(settings) else []
+    refused = ["RefusalsMiddleware"] if has_component(settings, "DOWNLOADER_MIDDLEWARES", REFUSALS) else []
+    yield from _line("what may leave URLs out", [*holds, *refused])
     yield from _line("what sites ask for", [_change(settings, name) for name in _ASKED if name in ours])
     yield from _line("limits on what may come", [_change(settings, name) for name in _LIMITS if name in ours])
     parts = sorted(ours.difference(_PACE, _ASKED, _LIMITS))

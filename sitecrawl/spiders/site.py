@@ -127,8 +127,7 @@ class SiteSpider(Spider):
         spider.arguments, spider.given = arguments, given
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
-        seconds = REGEX_TIME.read(crawler.settings)
-        arguments.scope.limit_matches(seconds, spider.pattern_stopped)
+        arguments.scope.limit_matches(REGEX_TIME.value, spider.pattern_stopped)
         return spider
 
     @classmethod
@@ -208,9 +207,9 @@ class SiteSpider(Spider):
         if pattern not in self.stopped_patterns:
             self.stopped_patterns |= {pattern}
             self.logger.warning(
-                "The regular expression %s takes longer than %s allows, for %s and perhaps others: they are not "
+                "The regular expression %s takes longer than it may, for %s and perhaps others: they are not "
                 "followed. Write it so that it needs no backtracking",
-                pattern, REGEX_TIME.name, shortened(url),
+                pattern, shortened(url),
             )  # fmt: skip
 
     def admits(self, link: Link) -> bool:

@@ -25,8 +25,8 @@ OFTEN = {
     "SITECRAWL_RECRAWL_MAX_INTERVAL": 1,
     "SITECRAWL_SITEMAP_BUDGET": 1e9,
     "SITECRAWL_SITEMAP_MIN_INTERVAL": 0.3,
-    "SITECRAWL_SITEMAP_MAX_INTERVAL": 1,
     "SITECRAWL_LEASE_SECONDS": 2,
+    "LIMITS": {"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1},
 }
 SITES = 6
 XML = {"Content-Type": "application/xml"}

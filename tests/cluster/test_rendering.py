@@ -76,7 +76,6 @@ def test_a_worker_that_is_killed_with_its_browser(sites: Sites, redis: Server, t
         "arguments": ("scope=any", "render=auto", "screenshots=1"),
         "SITECRAWL_CLUSTER_SHARDS": 2,
         "SITECRAWL_RENDER_WAIT": 50,
-        "SITECRAWL_MAX_RENDER_TIME": 100,
     }
     with fleet(tmp_path, 1, sites.urls[0], redis.url, **given) as (first,):
         until(sites.reached.is_set, "a page is being shown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -152,9 +153,10 @@ def test_the_host_rests(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_it_can_be_left(tmp_path: Path) -> None:
-    """SITECRAWL_REFUSALS=False: what comes is a page."""
+    """Without the middleware what comes is a page."""
     with LocalWeb(Shop(lambda asked, _: CHALLENGES["as a page"])) as web:
-        done = crawl(web.root, tmp_path / "job", SITECRAWL_REFUSALS=False, **QUICK)
+        off = {"middlewares.RefusalsMiddleware": None}
+        done = crawl(web.root, tmp_path / "job", DOWNLOADER_MIDDLEWARES=json.dumps(off), **QUICK)
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
     assert "refused/challenge" not in stats_of(done.stderr)
 

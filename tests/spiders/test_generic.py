@@ -357,7 +357,7 @@ def test_a_pattern_without_end_has_one(tmp_path: Path) -> None:
     """What it cannot decide in time is not followed, and it is named once."""
     evil = [f"/{'a' * 60}!{number}" for number in range(3)]
     with LocalWeb({"/": linked("/good", *evil, "/later"), "/good": "good", "/later": linked("/good")}) as web:
-        told = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "SITECRAWL_MAX_REGEX_TIME": 0.1}
+        told = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "LIMITS": {"REGEX_TIME": 0.1}}
         done = crawl_generic(web.root, tmp_path / "job", deny="(?:a|aa)+$", **told)
         asked = set(web.paths())
     assert done.returncode == 0, done.stderr

@@ -51,6 +51,8 @@ _PERIODS: Final = {
 }
 _HOPELESS: Final = 5
 """Visits after which a sitemap that has listed nothing but spam is given up."""
+MAX_INTERVAL: Final = 30 * DAY
+"""Seconds between two visits, at most."""
 BELIEVED: Final = 0.5
 """Least trust at which claims count."""
 
@@ -65,8 +67,6 @@ class ScheduleOptions:
     """Seconds that one new link may wait for what a request costs."""
     min_interval: float = 600.0
     """Seconds between two visits, at least."""
-    max_interval: float = 30 * DAY
-    """Seconds between two visits, at most."""
 
 
 def rate(record: SitemapRecord) -> float:
@@ -115,8 +115,8 @@ def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) ->
         return NEVER
     factor = max(sqrt(2 * options.price), weights * DAY / options.budget if options.budget else NEVER)
     seconds = factor * sqrt(cost(record) / max(rate(record), 1e-12))
-    seconds = min(max(seconds, options.min_interval), options.max_interval)
-    return min(seconds * 2.0 ** min(record.failures, 30), options.max_interval)
+    seconds = min(max(seconds, options.min_interval), MAX_INTERVAL)
+    return min(seconds * 2.0 ** min(record.failures, 30), MAX_INTERVAL)
 
 
 def is_recent(date: float, now: float) -> bool:
@@ -133,7 +133,7 @@ def claim(recent: int, frequencies: Counter[str]) -> float:
     return 1 / period if period else 0.0
 
 
-def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float, options: ScheduleOptions) -> None:
+def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float) -> None:
     """Apply the index's `lastmod` for `record`: visit it now, or not for long."""
     record.lastmod = lastmod
     if trust(index) < BELIEVED or not record.visited or not is_watched(record):
@@ -141,7 +141,7 @@ def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float
     if lastmod > record.visited:
         record.next_visit = min(record.next_visit, now)
     else:
-        record.next_visit = record.visited + options.max_interval
+        record.next_visit = record.visited + MAX_INTERVAL
 
 
 # What a visit teaches

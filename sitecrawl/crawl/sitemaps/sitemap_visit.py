@@ -195,7 +195,7 @@ class SitemapVisit:
                 child.lastmod = entry.lastmod or 0.0
                 new.append((key, child))
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
-                schedule.told(child, entry.lastmod, record, self._answer.now, registry.options)
+                schedule.told(child, entry.lastmod, record, self._answer.now)
                 registry.store.put(key, child)
         if new and Capability.RECORDS in self._crawl.frontier.can:
             priority = min(0, registry.priority(record))

@@ -57,8 +57,6 @@ class ExtractSpider(SiteSpider):
 
     def begin(self, rules: RuleSet) -> None:
         self.rules = rules
-        settings = self.crawler.settings
-        self._regex_time = REGEX_TIME.read(settings)
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
     def page(self, response: Response) -> PageItem:
@@ -71,7 +69,7 @@ class ExtractSpider(SiteSpider):
         if page.size > EXTRACT_SIZE.value:
             self._count(EXTRACT_SIZE.stat)
             return page
-        text = PageText(page.url, self.crawl.reading.text(page), page.content_type, MatchTime(self._regex_time))
+        text = PageText(page.url, self.crawl.reading.text(page), page.content_type, MatchTime())
         extraction = self._extractions[response] = Extraction(self.rules, text, EXTRACT_TIME.value)
         links = {link.url: link for link in page.links} if self.rules.follows_all else {}
         for url in extraction.links():

@@ -10,12 +10,10 @@ REMOTE: Final = Setting("SITECRAWL_REMOTE", "", "URL",
     "A [store elsewhere](remote.md) that gets each WARC file when it is closed, and the page index at the end.")
 REMOTE_OPTIONS: Final[Setting[dict[str, Any]]] = Setting("SITECRAWL_REMOTE_OPTIONS", {}, "mapping",
     "What [fsspec's file system](https://filesystem-spec.readthedocs.io/) for that store takes.", is_secret=True)
-REMOTE_WAIT: Final = Setting("SITECRAWL_REMOTE_WAIT", 300.0, "seconds",
-    "How long a crawl waits at its end for files that are not yet sent; the next run sends the rest.")
 # fmt: on
 
 PLUGIN = Plugin(
-    settings=(REMOTE, REMOTE_OPTIONS, REMOTE_WAIT),
+    settings=(REMOTE, REMOTE_OPTIONS),
     wanted_by=(REMOTE,),
     components={"ITEM_PIPELINES": {"sitecrawl.plugins.remote.pipeline.RemotePipeline": 901}},
     commands={"upload": "sitecrawl.plugins.remote.commands.upload.Command"},

@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 _SNAPSHOT: Final = f"{INDEX_FILE}.sent"
 """The copy of the index here, while it is on its way."""
+LAST_WAIT: Final = 300.0
+"""Seconds for which a crawl waits at its end for what is not sent yet; the next run sends the rest."""
 _LOOK: Final = 0.05
 """Seconds between two looks whether all is sent."""
 
@@ -94,10 +96,9 @@ def index_of(store: WarcStore) -> list[Upload]:
 class RemoteCopy(Participant):
     """See the module: of a crawl that runs. To be made when its store has been cut back."""
 
-    def __init__(self, remote: Remote, store: WarcStore, stats: StatsCollector, wait: float) -> None:
+    def __init__(self, remote: Remote, store: WarcStore, stats: StatsCollector) -> None:
         self._store = store
         self._stats = stats
-        self._wait = wait
         self._uploads = Uploads(remote)
         self._current: str | None = None
         self._queued: set[str] = set()
@@ -125,7 +126,7 @@ class RemoteCopy(Participant):
         for upload in index_of(self._store):
             uploads.add(upload)
         logger.info("%d files are sent to %s before the end", uploads.waiting, uploads.remote.url)
-        until = time.monotonic() + self._wait
+        until = time.monotonic() + LAST_WAIT
         while uploads.waiting and time.monotonic() < until:  # noqa: ASYNC110 - it is a thread's
             await asyncio.sleep(_LOOK)
         uploads.stop()

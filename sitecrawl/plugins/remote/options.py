@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.expressions import expression
 from sitecrawl.base.secret_files import some_secret_in
-from sitecrawl.plugins.remote import REMOTE, REMOTE_OPTIONS, REMOTE_WAIT
+from sitecrawl.plugins.remote import REMOTE, REMOTE_OPTIONS
 
 OBJECTS: Final = frozenset({"s3", "s3a"})
 """An object is there when its upload has ended, and not before."""
@@ -38,8 +38,6 @@ class RemoteOptions:
     """What fsspec's file system takes."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values that no message may have."""
-    wait: float = 0.0
-    """Seconds for which a crawl waits at its end for what is not sent yet."""
 
     @property
     def scheme(self) -> str:
@@ -50,12 +48,12 @@ class RemoteOptions:
         return "/".join((self.url, *names))
 
 
-def remote_options(url: str, storage: Mapping[str, Any], wait: float = 0.0) -> RemoteOptions:
+def remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
     """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
     _check(url)
     secrets: list[str] = []
     opened = dict(_opened(storage, secrets))
-    return RemoteOptions(url.rstrip("/"), opened, tuple(secrets), wait)
+    return RemoteOptions(url.rstrip("/"), opened, tuple(secrets))
 
 
 def safe_name(name: str) -> str:
@@ -115,4 +113,4 @@ def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
         storage = REMOTE_OPTIONS.read(settings)
     except (TypeError, ValueError) as error:
         raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
-    return remote_options(url, storage, REMOTE_WAIT.read(settings))
+    return remote_options(url, storage)

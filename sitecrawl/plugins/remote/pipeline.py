@@ -26,7 +26,7 @@ class RemotePipeline:
         session, manifest = crawl.peers.session, crawl.directory.manifest
         options = place_of(crawler.settings, crawl.directory.path, manifest, session)
         remote = open_place(options, manifest, session, may_wait=crawl.directory.resumed)
-        copy = RemoteCopy(remote, store, crawl.stats, options.wait)
+        copy = RemoteCopy(remote, store, crawl.stats)
         crawl.checkpoints.add(copy)
         crawl.checkpoints.last_acts.append(copy.finish)
         return cls()

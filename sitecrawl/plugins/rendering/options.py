@@ -31,7 +31,7 @@ class RenderOptions:
     wait: float = 5.0
     """Seconds, at the most, for the network to fall silent once a page has loaded."""
     seconds: float = 30.0
-    """For a page, in all."""
+    """For a page, in all: both of its waits are within."""
     requests: int = 500
     """That a page may make, itself not counted."""
     size: int = 64 << 20
@@ -44,19 +44,16 @@ class RenderOptions:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """With defaults for a project that has none of them."""
+        wait = RENDER_WAIT.read(settings)
         return cls(
             mode=str(RENDER.read(settings)),
-            wait=RENDER_WAIT.read(settings),
-            seconds=limits.RENDER_TIME.read(settings) or _NO_TIME_LIMIT,
+            wait=wait,
+            seconds=max(limits.RENDER_TIME.value, 2 * wait),
             requests=limits.RENDER_REQUESTS.value,
             size=limits.RENDER_SIZE.value,
             memory=limits.RENDER_MEMORY.value,
             screenshots=SCREENSHOTS.read(settings),
         )
-
-
-_NO_TIME_LIMIT: Final = 3600.0
-"""Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
 def launch_options(settings: BaseSettings) -> dict[str, Any]:

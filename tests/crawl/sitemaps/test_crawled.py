@@ -310,7 +310,11 @@ def test_by_hand(tmp_path: Path) -> None:
     assert sitemaps(records(tmp_path / "job")) == {"/mine.xml": How.HAND, "/news": How.HAND}
 
 
-FAST: dict[str, object] = {"SITECRAWL_SITEMAP_MIN_INTERVAL": 1, "SITECRAWL_SITEMAP_MAX_INTERVAL": 1, **SETTINGS}
+FAST: dict[str, object] = {
+    "SITECRAWL_SITEMAP_MIN_INTERVAL": 1,
+    "LIMITS": {"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1},
+    **SETTINGS,
+}
 
 
 def watch(

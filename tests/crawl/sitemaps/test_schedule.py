@@ -8,7 +8,7 @@ import pytest
 
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
+from sitecrawl.crawl.sitemaps.schedule import DAY, MAX_INTERVAL, ScheduleOptions
 from sitecrawl.page.sitemap.locations import How
 
 OPTIONS = ScheduleOptions()
@@ -64,7 +64,7 @@ def test_not_modified() -> None:
 def test_bounds() -> None:
     """No sitemap is visited more often than the least interval says, or less than the greatest."""
     assert pause(watched([0] + [100_000] * 9)) == OPTIONS.min_interval
-    assert pause(watched([0] * 40, every=300 * DAY), ScheduleOptions(max_interval=DAY)) == DAY
+    assert pause(watched([0] * 40, every=300 * DAY), ScheduleOptions(price=1e9)) == MAX_INTERVAL
 
 
 def test_budget() -> None:
@@ -74,7 +74,7 @@ def test_budget() -> None:
     pauses = [schedule.interval(record, weights, ScheduleOptions(budget=40)) for record in records]
     assert sum(DAY / seconds for seconds in pauses) == pytest.approx(40)
     assert pauses[0] / pauses[3] == pytest.approx(8, rel=0.1)
-    assert schedule.interval(records[0], weights, ScheduleOptions(budget=0)) == OPTIONS.max_interval
+    assert schedule.interval(records[0], weights, ScheduleOptions(budget=0)) == MAX_INTERVAL
 
 
 def test_good_links_count() -> None:
@@ -85,7 +85,7 @@ def test_good_links_count() -> None:
 def test_spam_fades_out() -> None:
     """A sitemap of other people's pages is visited less and less, and then no more."""
     spam = {"entries": 0, "alien": 50}
-    assert pause(watched([0, 0], **spam)) == OPTIONS.max_interval
+    assert pause(watched([0, 0], **spam)) == MAX_INTERVAL
     assert pause(watched([0] * 5, **spam)) == NEVER
     assert pause(watched([0] * 5, entries=50, alien=50)) < NEVER
 
@@ -98,7 +98,7 @@ def test_failures() -> None:
     assert pause(record) == pytest.approx(2 * before)
     for _ in range(2000):
         schedule.failed(record, 3 * DAY, seconds=1.0)
-    assert pause(record) == OPTIONS.max_interval
+    assert pause(record) == MAX_INTERVAL
     schedule.visited(record, 4 * DAY, new=5, seconds=1.0)
     assert pause(record) < 2 * before
     none = SitemapRecord("http://a.example/s.xml", "a.example", status=404)
@@ -115,7 +115,7 @@ def test_no_answer(status: int) -> None:
     for record in (named, guessed):
         record.status = status
         schedule.failed(record, 0.0, seconds=1.0)
-    assert pause(named) <= OPTIONS.max_interval
+    assert pause(named) <= MAX_INTERVAL
     assert pause(guessed) == NEVER
 
 
@@ -167,19 +167,19 @@ class TestIndex:
         """What its index calls changed since the last visit is visited at once."""
         child, index = watched([5, 5]), watched([5])
         child.next_visit = 9 * DAY
-        schedule.told(child, 2 * DAY, index, 3 * DAY, OPTIONS)
+        schedule.told(child, 2 * DAY, index, 3 * DAY)
         assert child.next_visit == 3 * DAY
 
     def test_no_news(self) -> None:
         """What its index calls unchanged waits as long as may be."""
         child, index = watched([5, 5]), watched([5])
         child.next_visit = 2 * DAY
-        schedule.told(child, 0.5 * DAY, index, 1.5 * DAY, OPTIONS)
-        assert child.next_visit == DAY + OPTIONS.max_interval
+        schedule.told(child, 0.5 * DAY, index, 1.5 * DAY)
+        assert child.next_visit == DAY + MAX_INTERVAL
 
     def test_a_lying_index(self) -> None:
         """An index whose word proved wrong changes nothing."""
         child, index = watched([5, 5]), watched([5], wrong=3.0)
         child.next_visit = 2 * DAY
-        schedule.told(child, 2 * DAY, index, 1.5 * DAY, OPTIONS)
+        schedule.told(child, 2 * DAY, index, 1.5 * DAY)
         assert child.next_visit == 2 * DAY

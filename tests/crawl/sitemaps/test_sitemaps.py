@@ -24,6 +24,7 @@ from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
 from sitecrawl.crawl.sitemaps import sitemap_visit
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.schedule import MAX_INTERVAL
 from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
@@ -686,7 +687,8 @@ class TestVisits:
             assert await crawl.visit_again() == [MAP, "/2"]
             assert crawl.record().failures == 0
 
-        play(site, story, SITECRAWL_SITEMAP_MAX_INTERVAL=1e9)
+        with small(**{"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1e9}):
+            play(site, story)
 
     def test_an_error_while_it_is_read(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
         """An error of ours ends the visit as a failure, and is told."""
@@ -757,14 +759,14 @@ class TestIndex:
             site["/i.xml"], site[MAP] = index(MAP, lastmod="2000-01-01"), urlset("/1", "/2")
             assert await crawl.visit_again("/i.xml") == ["/i.xml"]
             record = crawl.record()
-            assert record.next_visit == record.visited + 12_345
+            assert record.next_visit == record.visited + MAX_INTERVAL
             site["/i.xml"] = index(MAP, lastmod="2999-01-01")
             await crawl.visit_again("/i.xml")
             crawl.sitemaps.tick()
             assert await crawl.run() == [MAP, "/2"]
             assert crawl.record("/i.xml").right == 1.0
 
-        play(site, story, SITECRAWL_SITEMAP_MAX_INTERVAL=12_345)
+        play(site, story)
 
     def test_credit(self, play: Play) -> None:
         """An index shares what credit it has among its sitemaps alike, in however many slices they come."""

@@ -152,7 +152,7 @@ def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
             "crawl", "extract", "-a", f"rules={rules}", "-a", f"seeds={web.root}/", "-O", f"{tmp_path}/items.jsonl",
             settings={
                 "JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
-                "SITECRAWL_MAX_REGEX_TIME": 1.5, "LIMITS": {"EXTRACT_TIME": 1.0, "EXTRACT_SIZE": 18_000},
+                "LIMITS": {"REGEX_TIME": 1.5, "EXTRACT_TIME": 1.0, "EXTRACT_SIZE": 18_000},
             },
         )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import forks
 import pytest
+import small_limits
 from crawling import PROJECT, environment, scrapy, stats_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
@@ -71,8 +72,9 @@ class ChangingWeb:
 def start(web: LocalWeb, file: Path, settings: Mapping[str, object] = SETTINGS) -> forks.Fork:
     """Begin a crawl in `job`, beside the file where its log goes."""
     words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-    given = with_settings(*words, settings={**settings, "JOBDIR": file.with_name("job")})
-    return forks.start(given, environment(), file)
+    given = {**settings, "JOBDIR": file.with_name("job")}
+    limits = small_limits.as_variable(given.pop("LIMITS", {}))
+    return forks.start(with_settings(*words, settings=given), {**environment(), **limits}, file)
 
 
 def stop(process: forks.Fork, file: Path) -> str:
@@ -203,7 +205,11 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
     """All visits wait for the host then, and none is planned: it goes on when the host is back."""
     down = threading.Event()
     lost = Answer(raw=b"")
-    limits = {"SITECRAWL_MAX_HOST_FAILURES": 1, "SITECRAWL_REVIVAL_DELAY": 2, "SITECRAWL_FAILURE_DELAY": 0.1}
+    limits = {
+        "SITECRAWL_MAX_HOST_FAILURES": 1,
+        "LIMITS": {"sitecrawl.crawl.configuration.REVIVAL": 2},
+        "SITECRAWL_FAILURE_DELAY": 0.1,
+    }
     settings = SETTINGS | limits | {"SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5, "RETRY_ENABLED": False}
     with LocalWeb(lambda path, host: lost if down.is_set() else linked("/a") if path == "/" else None) as web:
         process = start(web, tmp_path / "log", settings)
