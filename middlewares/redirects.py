@@ -2,7 +2,7 @@
 
 A chain may return to a URL that has only redirected so far if the cookies to send have changed: servers test with
 this whether a client keeps cookies. If the crawl does not keep those of the host, it does from then on. A server
-that sets another cookie each time leads back to a URL `MOST_RETURNS` times at most.
+that sets another cookie each time leads back to a URL `_MOST_RETURNS` times at most.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from sitecrawl.urls.url import Url
 
 logger = logging.getLogger(__name__)
 
-MOST_RETURNS: Final = 3
-AMBIGUOUS: Final = "redirects/ambiguous"
+_MOST_RETURNS: Final = 3
+_AMBIGUOUS: Final = "redirects/ambiguous"
 """Statistic: redirects to two places at once, which no browser follows either."""
-COOKIES_NEEDED: Final = "cookies/needed"
+_COOKIES_NEEDED: Final = "cookies/needed"
 """Statistic: hosts whose cookies are kept because their redirects go in circles without them."""
 
 
@@ -81,7 +81,7 @@ class RedirectsMiddleware(RedirectMiddleware):
 
     def _leads_nowhere(self, request: Request, response: Response) -> None:
         if len({value.strip() for value in response.headers.getlist("Location")}) > 1:
-            self._crawl.stats.inc_value(AMBIGUOUS)
+            self._crawl.stats.inc_value(_AMBIGUOUS)
             logger.info("Not followed: %s redirects to two places at once", request.url)
         else:
             self._crawl.stats.inc_value(limits.SCHEMES.stat)
@@ -123,7 +123,7 @@ class RedirectsMiddleware(RedirectMiddleware):
         led.meta.pop(COMES_BACK, None)
         if led.url not in urls or not any(changed[_last(urls, led.url) - len(urls) :]):
             return
-        if 0 < urls.count(led.url) <= MOST_RETURNS and led.method == request.method:
+        if 0 < urls.count(led.url) <= _MOST_RETURNS and led.method == request.method:
             led.meta[COMES_BACK] = True
             if not is_kept:
                 self._keep_cookies(request.url, host, headers)
@@ -132,7 +132,7 @@ class RedirectsMiddleware(RedirectMiddleware):
 
     def _keep_cookies(self, url: str, host: str, headers: Headers) -> None:
         self._crawl.access.keep_also(url, host, headers)
-        self._crawl.stats.inc_value(COOKIES_NEEDED)
+        self._crawl.stats.inc_value(_COOKIES_NEEDED)
         logger.warning("%s redirects in circles while it sets cookies: it is asked with them from now on", host)
 
 

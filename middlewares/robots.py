@@ -42,15 +42,15 @@ from sitecrawl.urls.url import Url, parse, target_of
 
 logger = logging.getLogger(__name__)
 
-LIFETIME = 24 * 3600.0
+_LIFETIME = 24 * 3600.0
 """Seconds until a robots.txt is fetched again (RFC 9309 §2.4)."""
 MAX_HOSTS = 10_000
-MAX_BYTES = 128 << 20
+_MAX_BYTES = 128 << 20
 """Most hosts, and bytes of rules, kept in memory; the least recently used are forgotten and fetched again."""
-READ_AT_ONCE = 32 << 10
+_READ_AT_ONCE = 32 << 10
 """Bytes of a robots.txt that are parsed on the event loop; longer ones in a thread."""
 
-EXCEPTED = "robotstxt/excepted"
+_EXCEPTED = "robotstxt/excepted"
 """Statistic: requests that a sheet exempts from robots.txt."""
 _OPEN = b""
 _PROXY = ("proxy", "_auth_proxy")
@@ -195,7 +195,7 @@ class RobotsMiddleware:
         leave = self._crawl.access.sheets.of(url.host).robots
         if leave is None or not leave.covers(target_of(url.href)):
             return False
-        self._stats.inc_value(EXCEPTED)
+        self._stats.inc_value(_EXCEPTED)
         if url.host not in self._excepted and len(self._excepted) < MAX_HOSTS:
             self._excepted.add(url.host)
             logger.warning(
@@ -264,7 +264,7 @@ class RobotsMiddleware:
             self._bytes -= self._rules.pop(root).size
         self._rules[root] = rules
         self._bytes += rules.size
-        while len(self._rules) > 1 and (len(self._rules) > MAX_HOSTS or self._bytes > MAX_BYTES):
+        while len(self._rules) > 1 and (len(self._rules) > MAX_HOSTS or self._bytes > _MAX_BYTES):
             self._bytes -= self._rules.popitem(last=False)[1].size
 
     def _limited(self, seconds: float, most: float, limit: AnyLimit) -> float:
@@ -318,9 +318,9 @@ class RobotsMiddleware:
         if len(body) > self._max_size:
             self._stats.inc_value(limits.ROBOTS_SIZE.stat)
         read = partial(build_from_crawler, self._parser_class, self._crawler, as_utf8(body[: self._max_size]))
-        parser: RobotParser = read() if len(body) <= READ_AT_ONCE else await asyncio.to_thread(read)
+        parser: RobotParser = read() if len(body) <= _READ_AT_ONCE else await asyncio.to_thread(read)
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
-        return _Rules(parser, time.monotonic() + LIFETIME)
+        return _Rules(parser, time.monotonic() + _LIFETIME)
 
 
 def _send_along(request: Request, page: Request) -> None:

@@ -14,7 +14,7 @@ from sitecrawl.base.errors import OptionError
 
 _OF_USE: Final = 65_536
 """More descriptors than a crawl can use; a higher limit is left as it is."""
-LEAST: Final = 64
+_LEAST: Final = 64
 """Least number for a crawl; half of them are open right after the start."""
 _DATABASE: Final = 256
 """Most tables that RocksDB keeps open."""
@@ -35,8 +35,8 @@ def limit() -> int:
 
 def check() -> None:
     """Raise `OptionError` if there are too few descriptors for a crawl."""
-    if limit() < LEAST:
-        raise OptionError(f"This process may have {limit()} files open, and a crawl needs {LEAST}: raise ulimit -n")
+    if limit() < _LEAST:
+        raise OptionError(f"This process may have {limit()} files open, and a crawl needs {_LEAST}: raise ulimit -n")
 
 
 def for_database() -> int:

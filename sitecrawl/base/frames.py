@@ -10,11 +10,11 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-QUICK: Final = 3
+_QUICK: Final = 3
 """The level for what is written often."""
 
 
-def compress(data: bytes, level: int = QUICK) -> bytes:
+def compress(data: bytes, level: int = _QUICK) -> bytes:
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: level,
         zstd.CompressionParameter.checksum_flag: 1,

@@ -16,7 +16,7 @@ from typing import Final
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.expressions import expression
 
-SECRETS: Final = frozenset(
+_SECRETS: Final = frozenset(
     {
         "AWS_ACCESS_KEY_ID",
         "HTTPAUTH_PASS",
@@ -54,7 +54,7 @@ def is_secret(name: str) -> bool:
     """Whether the setting or argument `name` is a secret."""
     if (setting := SETTINGS.get(name)) is not None:
         return setting.is_secret
-    return name in SECRETS or (name not in NO_SECRETS and _NAMES(name) is not None)
+    return name in _SECRETS or (name not in NO_SECRETS and _NAMES(name) is not None)
 
 
 def masked(word: str) -> str:

@@ -15,7 +15,7 @@ import yaml
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.text_files import Wrong, text_in
 
-MAX_PARTS: Final = 100_000
+_MAX_PARTS: Final = 100_000
 """Most texts, lists and mappings in a file; aliases count each time."""
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
@@ -115,15 +115,15 @@ def _root(text: str) -> yaml.Node:
         raise Wrong(1, "too many lists or mappings within one another") from None
     if node is None:
         raise Wrong(1, "there is nothing in this file")
-    if _size(node) > MAX_PARTS:
+    if _size(node) > _MAX_PARTS:
         raise Wrong(1, "there is too much in this file, with all that aliases (`*name`) repeat")
     return node
 
 
 def _size(node: yaml.Node) -> int:
-    """Number of nodes in `node`, counted up to a little more than `MAX_PARTS`."""
+    """Number of nodes in `node`, counted up to a little more than `_MAX_PARTS`."""
     size, stack = 0, [node]
-    while stack and size <= MAX_PARTS:
+    while stack and size <= _MAX_PARTS:
         node = stack.pop()
         size += 1
         if isinstance(node, yaml.MappingNode):

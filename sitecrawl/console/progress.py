@@ -47,16 +47,16 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
 
-STATUS_SECONDS: Final = 0.5
+_STATUS_SECONDS: Final = 0.5
 """How often one of many workers says how it fares."""
-MAX_HOSTS: Final = 10_000
+_MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
 
 class HostErrors:
     """Counts errors by host: statuses from 400 on, and downloads that brought nothing."""
 
-    def __init__(self, limit: int = MAX_HOSTS) -> None:
+    def __init__(self, limit: int = _MAX_HOSTS) -> None:
         self.hosts: Counter[str] = Counter()
         self._limit = limit
         self._arrived: Request | None = None
@@ -115,7 +115,7 @@ class Progress:
         self._summary = summary
         self._parent = parent
         self._line = StatusLine(live=live, interval=interval, aloud=aloud)
-        self._interval = STATUS_SECONDS if parent is not None else self._line.interval
+        self._interval = _STATUS_SECONDS if parent is not None else self._line.interval
         self._errors = HostErrors()
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))

@@ -9,7 +9,7 @@ from typing import Final
 from sitecrawl.base.display import printable
 from sitecrawl.frontier.hosts.host import Host
 
-LONG: Final = 60.0
+_LONG: Final = 60.0
 """Seconds; a shorter rest needs no word."""
 
 
@@ -18,7 +18,7 @@ def long_rests(hosts: Iterable[Host], monotonic: float) -> list[tuple[str, float
     are left, the shortest first. `monotonic` is the frontier's clock.
     """
     found = [(host.name, host.asked_until - monotonic) for host in hosts if host.queued]
-    return sorted((rest for rest in found if rest[1] > LONG), key=lambda rest: rest[1])
+    return sorted((rest for rest in found if rest[1] > _LONG), key=lambda rest: rest[1])
 
 
 def in_words(rests: list[tuple[str, float]], now: float) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sitecrawl.base.display import duration, printable, size
 
-NAMED_HOSTS: Final = 3
+_NAMED_HOSTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ class Status:
         parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
         if self.waiting is not None:
             parts.append(f"hosts {len(self.active):,} active {self.resting:,} resting")
-            parts += [printable(name) for name in self.active[:NAMED_HOSTS]]
+            parts += [printable(name) for name in self.active[:_NAMED_HOSTS]]
         return "  ".join(parts)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REDRAW_SECONDS: Final = 0.25
+_REDRAW_SECONDS: Final = 0.25
 
 
 class StatusLine:
     """The live line, or a line in the log every so often, and one on stderr where the log does not lead there."""
 
     def __init__(self, *, live: bool, interval: float, aloud: bool) -> None:
-        self.interval = REDRAW_SECONDS if live else interval
+        self.interval = _REDRAW_SECONDS if live else interval
         """Seconds from one line to the next; 0 for none."""
         self._live = _live_line() if live else None
         self._aloud = aloud
@@ -70,10 +70,10 @@ def wants_line(settings: BaseSettings) -> bool:
 
 def is_aloud(settings: BaseSettings) -> bool:
     """Whether stderr has the lines that go to the log, which does not lead there."""
-    return declared.PROGRESS.read(settings) == "auto" and not is_job() and not log_shows_info()
+    return declared.PROGRESS.read(settings) == "auto" and not is_job() and not _log_shows_info()
 
 
-def log_shows_info() -> bool:
+def _log_shows_info() -> bool:
     """Whether what is logged at level INFO is on stderr, so that nobody wants it there twice."""
     shown = [one for one in logging.root.handlers if isinstance(one, logging.StreamHandler)]
     return logger.isEnabledFor(logging.INFO) and any(

@@ -22,7 +22,7 @@ from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.record import NOT_MODIFIED
 
-WORST: Final = 5
+_WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 
@@ -121,10 +121,10 @@ class Summary:
         yield from self._said_no()
         yield from self._totals()
         yield from self._missed()
-        for number, fact in enumerate(self.facts[:WORST]):
+        for number, fact in enumerate(self.facts[:_WORST]):
             yield "" if number else "of the sites", None, fact
-        if len(self.facts) > WORST:
-            yield "", None, f"and {len(self.facts) - WORST:,} more"
+        if len(self.facts) > _WORST:
+            yield "", None, f"and {len(self.facts) - _WORST:,} more"
 
     def _of_browser(self) -> Iterator[tuple[str, int | None, str]]:
         traffic = self.traffic
@@ -218,8 +218,8 @@ class Summary:
 
 def _most(counter: Counter[str]) -> str:
     """The most frequent, with their numbers."""
-    named = ", ".join(f"{printable(name)} ({n:,})" for name, n in counter.most_common(WORST))
-    return f"{named}, ..." if len(counter) > WORST else named
+    named = ", ".join(f"{printable(name)} ({n:,})" for name, n in counter.most_common(_WORST))
+    return f"{named}, ..." if len(counter) > _WORST else named
 
 
 def resume_command(argv: Sequence[str], directory: Path) -> str | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 
-NO_FAILURES: Final = frozenset(
+_NO_FAILURES: Final = frozenset(
     {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}
 )
 """Exceptions by which a middleware declines a request; no failures."""
@@ -18,7 +18,7 @@ _OF_HOSTS: Final = frozenset(WORDS[cause] for cause in OF_HOSTS)
 
 def of_exception(name: str) -> str:
     """Words for the exception called `name`; empty if there are none."""
-    if name in NO_FAILURES:
+    if name in _NO_FAILURES:
         return ""
     return WORDS[OF_ERRORS[name]] if name in OF_ERRORS else name
 

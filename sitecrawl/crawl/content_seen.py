@@ -17,11 +17,11 @@ from sitecrawl.page.items import PageItem
 
 KEEP: Final = "keep"
 """Each page is stored with its body."""
-REVISIT: Final = "revisit"
+_REVISIT: Final = "revisit"
 """A body is stored once; other pages with it are stored as references."""
-SKIP_LINKS: Final = "skip-links"
-"""As REVISIT, and links of the other pages are not followed."""
-DUPLICATE_CONTENT: Final = (KEEP, REVISIT, SKIP_LINKS)
+_SKIP_LINKS: Final = "skip-links"
+"""As `_REVISIT`, and links of the other pages are not followed."""
+DUPLICATE_CONTENT: Final = (KEEP, _REVISIT, _SKIP_LINKS)
 
 
 class ContentSeen:
@@ -32,7 +32,7 @@ class ContentSeen:
     def __init__(self, frontier: Frontier, duplicates: str, finish_handled: Callable[[], None]) -> None:
         self._frontier = frontier
         self._finish_handled = finish_handled
-        self._skips_links = duplicates == SKIP_LINKS
+        self._skips_links = duplicates == _SKIP_LINKS
         self._counts: Counter[str] = Counter()
 
     def follows(self, fetch: Fetch, page: PageItem) -> bool:

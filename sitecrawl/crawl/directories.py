@@ -22,15 +22,15 @@ _NO_NAMES: Final = frozenset({".", ".."})
 _JOB: Final = expression(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """Valid names of jobs, which come over HTTP and name directories."""
 
-LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
+_LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
 """Scrapy's commands that only try something out; their crawls are temporary."""
 
 
 def only_looks() -> bool:
-    """Whether this process is one of `LOOKS`."""
+    """Whether this process is one of `_LOOKS`."""
     words = iter(sys.orig_argv)  # Scrapy takes the command's name out of `sys.argv`
     program = next((word for word in words if Path(word).name == "scrapy"), None)
-    return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
+    return program is not None and next((word for word in words if not word.startswith("-")), "") in _LOOKS
 
 
 def is_job() -> bool:
@@ -40,7 +40,7 @@ def is_job() -> bool:
 
 def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
     """The crawl's directory: JOBDIR, that of scrapyd's job, or a new one named after spider and time; a temporary one
-    for commands of `LOOKS`. Raises `OptionError` for a scrapyd job without a directory of its own.
+    for commands of `_LOOKS`. Raises `OptionError` for a scrapyd job without a directory of its own.
     """
     if job in _NO_NAMES:
         raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")

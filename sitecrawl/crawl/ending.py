@@ -43,7 +43,7 @@ _ENDINGS: Final = {
     **REASONS,
 }
 _LIST: Final = "scrapy frontier --demoted"
-NOTHING_LEFT: Final = Figures()
+_NOTHING_LEFT: Final = Figures()
 """Also of a crawl whose frontier is not ours."""
 
 
@@ -73,7 +73,7 @@ def ending_of(crawl: Crawl, reason: str) -> str:
     return ending(reason, crawl.frontier.figures, crawl.terms.crawl.max_depth)
 
 
-def ending(reason: str, left: Figures = NOTHING_LEFT, max_depth: int = 0) -> str:
+def ending(reason: str, left: Figures = _NOTHING_LEFT, max_depth: int = 0) -> str:
     """Scrapy's finish reason as the rest of "The crawl ...". Links farther than `max_depth` from a seed were not
     followed; 0 for no limit.
     """

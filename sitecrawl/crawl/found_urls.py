@@ -12,7 +12,7 @@ from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 
-KEYS_KEPT = 16_384
+_KEYS_KEPT = 16_384
 """Fingerprints cached in memory, about 0.3 kB each, because most links lead to the same few pages."""
 
 
@@ -22,7 +22,7 @@ class UrlKeys:
     def __init__(self, fingerprints: Fingerprinter) -> None:
         self.fingerprints = fingerprints
         self.canonicalizer = Canonicalizer()
-        self.key_of: Callable[[str], bytes] = lru_cache(maxsize=KEYS_KEPT)(self.fingerprint)
+        self.key_of: Callable[[str], bytes] = lru_cache(maxsize=_KEYS_KEPT)(self.fingerprint)
 
     def fingerprint(self, href: str) -> bytes:
         """As `key_of`, without its cache."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sitecrawl.cluster.listener import WorkerListener
     from sitecrawl.cluster.shared_frontier import SharedFrontier
 
-HOST_KEYS_KEPT: Final = 16_384
+_HOST_KEYS_KEPT: Final = 16_384
 """Host keys cached in memory."""
 
 
@@ -100,7 +100,7 @@ class FrontierFactory:
         self._settings = settings
         self.terms = configuration.live_terms(settings, sheets)
         self._filter_file = filter_file
-        self._host_key = lru_cache(maxsize=HOST_KEYS_KEPT)(host_key)
+        self._host_key = lru_cache(maxsize=_HOST_KEYS_KEPT)(host_key)
         self._fingerprint = fingerprint
 
     def own(self, database: Database, listener: Listener) -> DiskFrontier:

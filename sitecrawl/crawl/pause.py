@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE: Final = 0.5
 """Seconds; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 30.0
-RESTS: Final = {Want.PROXY: 5.0, Want.LOOKUPS: 5.0, Want.NAMES: 5.0}
+_RESTS: Final = {Want.PROXY: 5.0, Want.LOOKUPS: 5.0, Want.NAMES: 5.0}
 """Wants for which the crawl does not pause, or not at once, and the longest rest of a page's host in seconds. It
 begins with `FIRST_PAUSE` and doubles until the host answers."""
 GRACE: Final = 10.0
@@ -111,7 +111,7 @@ class Pause:
     def suffer(self, want: Want) -> None:
         """Note that a request failed because of `want`."""
         now = self._clock()
-        if want in RESTS and (want is not Want.NAMES or now - self._heard_at < GRACE):
+        if want in _RESTS and (want is not Want.NAMES or now - self._heard_at < GRACE):
             self._bear(want, now)
             return
         if self.want is None:
@@ -142,12 +142,12 @@ class Pause:
     def put_back(self, want: Want, url: str) -> float:
         """Return the seconds for which the host of a page rests that goes back because of `want`."""
         self._stats.inc_value(f"want/{want}")
-        if want not in RESTS:
+        if want not in _RESTS:
             return 0.0
         if len(self._rests) >= MAX_HOSTS:
             self._rests.clear()
         host = host_of(url)
-        rest = self._rests[host] = min(2 * self._rests.get(host, FIRST_PAUSE / 2), RESTS[want])
+        rest = self._rests[host] = min(2 * self._rests.get(host, FIRST_PAUSE / 2), _RESTS[want])
         return rest
 
     def heard(self, url: str) -> None:

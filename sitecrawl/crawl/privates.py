@@ -1,7 +1,7 @@
 """The only access to private names of Scrapy and selectolax.
 
 `NAMES` lists them by use. Each is looked for in the installed Scrapy first. If one is missing, Scrapy does the work
-in its own way: slower, with the same pages. The same holds for code that replaces Scrapy's (`REPLACED`) in a version
+in its own way: slower, with the same pages. The same holds for code that replaces Scrapy's (`_REPLACED`) in a version
 that is none of `KNOWN`, where names may mean something else. A crawl logs one warning about everything missing
 (`tell`).
 
@@ -104,7 +104,7 @@ NAMES: Final = {
     for use, lines in _NAMES.items()
 }
 """Names by use, each as `module:function` or `module:Class.attribute`."""
-REPLACED: Final = frozenset(
+_REPLACED: Final = frozenset(
     {
         Use.REQUESTS,
         Use.SPIDER_MIDDLEWARES,
@@ -118,7 +118,7 @@ REPLACED: Final = frozenset(
 @cache
 def has(use: Use) -> bool:
     """Whether all names of `use` exist and, if it replaces code, the version is known."""
-    return (use not in REPLACED or _is_known()) and all(map(is_there, NAMES[use]))
+    return (use not in _REPLACED or _is_known()) and all(map(is_there, NAMES[use]))
 
 
 def _is_known() -> bool:

@@ -40,7 +40,7 @@ NAMES: Final[Mapping[str, str]] = {
     RefusalKind.LOGIN_FAILED: "logins failed",
 }
 """Names of kinds in tables."""
-WORDS: Final[Mapping[str, str]] = {
+_WORDS: Final[Mapping[str, str]] = {
     RefusalKind.CHALLENGE: "asks for a proof that a browser or a person is there",
     RefusalKind.RATE_LIMITED: "says that it is asked too often",
     RefusalKind.LOGIN_WALL: "shows its pages only after a login",
@@ -66,7 +66,7 @@ ADVICE: Final[Mapping[str, str]] = {
 }
 _TOLD_AT: Final = {**dict.fromkeys(RefusalKind, 1), RefusalKind.RATE_LIMITED: 3, RefusalKind.LOGIN_WALL: 3}
 """Number of refusals at which a host is named in the log, because single ones need no action."""
-PAGE: Final = "docs/refused.md"
+_PAGE: Final = "docs/refused.md"
 
 
 class Refusals(Participant):
@@ -131,7 +131,7 @@ class Refusals(Participant):
 def told(row: HostRefusals) -> str:
     """A host's refusals in words, with what can be done."""
     by = f" ({row.by})" if row.by else ""
-    return printable(f"{row.host} {WORDS[row.kind]}{by}. {ADVICE[row.kind]}: {PAGE}", 1000)
+    return printable(f"{row.host} {_WORDS[row.kind]}{by}. {ADVICE[row.kind]}: {_PAGE}", 1000)
 
 
 def summed_up(rows: Iterable[HostRefusals]) -> str:

@@ -12,9 +12,9 @@ from typing import Final
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.frontier.forms.duplicates import Verdict
 
-LEAST: Final = 20
+_LEAST: Final = 20
 """Least number of pages for a statement about a host."""
-NEARLY_ALL: Final = 0.9
+_NEARLY_ALL: Final = 0.9
 """Share of a host's pages that counts as nearly all."""
 MAX_HOSTS: Final = 10_000
 """Most hosts counted, the first to give pages."""
@@ -33,13 +33,13 @@ class HostPages:
 
     def facts(self, host: str) -> Iterator[str]:
         """The fact in words."""
-        if self.pages < LEAST:
+        if self.pages < _LEAST:
             return
-        if self.noindex >= NEARLY_ALL * self.pages:
+        if self.noindex >= _NEARLY_ALL * self.pages:
             yield f"{host}: {self.noindex:,} of {self.pages:,} pages are noindex"
         if self.equal and self.equal == self.pages - 1:
             yield f"{host}: all {self.pages:,} pages have one body"
-        elif (repeats := self.equal + self.near) >= NEARLY_ALL * self.pages:
+        elif (repeats := self.equal + self.near) >= _NEARLY_ALL * self.pages:
             yield f"{host}: {repeats:,} of {self.pages:,} pages say what another says"
 
 

@@ -27,7 +27,7 @@ from sitecrawl.crawldir.durable import sync_directory, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.urls.fingerprint import BY_SITE, HASH_NAME, Fingerprinter
 
-MAGIC: Final = "sitecrawl crawl"
+_MAGIC: Final = "sitecrawl crawl"
 FORMAT: Final = 2
 MANIFEST: Final = "crawl.json"
 DIFFERS: Final = "it is not as it was when the crawl began"
@@ -46,7 +46,7 @@ class Manifest:
     """Unix time, in seconds."""
     key: str
     """The fingerprints' secret key, 16 bytes in hexadecimal."""
-    magic: str = MAGIC
+    magic: str = _MAGIC
     format: int = FORMAT
     hash: str = HASH_NAME
     split: str = BY_SITE
@@ -193,7 +193,7 @@ def read_manifest(path: Path) -> Manifest | None:
         raise _unusable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise _damaged(file, error) from error
-    if not isinstance(data, dict) or data.get("magic") != MAGIC:
+    if not isinstance(data, dict) or data.get("magic") != _MAGIC:
         raise FormatMismatch(f"{file} was not written by sitecrawl: choose another directory")
     if data.get("format") != FORMAT or data.get("hash") != HASH_NAME:
         raise FormatMismatch(

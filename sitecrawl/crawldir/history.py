@@ -21,8 +21,8 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 
-FORMAT: Final = 1
-CAPACITY: Final = 720
+_FORMAT: Final = 1
+_CAPACITY: Final = 720
 _SLACK: Final = 0.2
 """Seconds by which a point may come too soon: no timer is exact."""
 _PAUSE: Final = 3
@@ -32,7 +32,7 @@ _PAUSE: Final = 3
 class History:
     """Points of `columns`, at most `capacity`, `interval` seconds apart at first."""
 
-    def __init__(self, columns: Sequence[str], *, capacity: int = CAPACITY, interval: float = 1.0) -> None:
+    def __init__(self, columns: Sequence[str], *, capacity: int = _CAPACITY, interval: float = 1.0) -> None:
         if capacity < 2:
             raise ValueError(f"A history of {capacity} points shows nothing: ask for 2 or more")
         self.columns = tuple(columns)
@@ -93,7 +93,7 @@ class History:
         flat = [value for row in rows for value in row]
         packed: bytes = msgpack.packb(
             {
-                "format": FORMAT,
+                "format": _FORMAT,
                 "interval": self.interval,
                 "columns": self.columns,
                 "points": struct.pack(f">{len(flat)}d", *flat),
@@ -102,7 +102,7 @@ class History:
         return packed
 
     @classmethod
-    def unpack(cls, data: bytes, columns: Sequence[str] | None = None, *, capacity: int = CAPACITY) -> History:
+    def unpack(cls, data: bytes, columns: Sequence[str] | None = None, *, capacity: int = _CAPACITY) -> History:
         """The history in `data`, with the columns that are asked for, or those that it has.
 
         Raises `CorruptFile` for bytes that no `pack` wrote, `FormatMismatch` for those of another version.
@@ -122,9 +122,9 @@ def _fields(data: bytes) -> tuple[float, list[str], list[tuple[float, ...]]]:
     try:
         found = msgpack.unpackb(data)
         version = found["format"]
-        if version != FORMAT:
+        if version != _FORMAT:
             raise FormatMismatch(
-                f"The history has format {version}, and this version reads {FORMAT}: use the version that wrote it"
+                f"The history has format {version}, and this version reads {_FORMAT}: use the version that wrote it"
             )
         interval, columns, points = (
             float(found["interval"]),

@@ -103,7 +103,7 @@ class TooSlow(LimitExceeded):
     """A too slow answer on the last attempt."""
 
 
-BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
+_BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
     limits.HEADERS: TooManyHeaders,
     limits.HEADER_SIZE: HeadersTooLarge,
     limits.CHUNKS: TooManyChunks,
@@ -114,7 +114,7 @@ BEYOND: Final[dict[AnyLimit, type[Exception]]] = {
     limits.BODY_SIZE: DownloadCancelledError,
 }
 """Scrapy's exception by limit."""
-STATS: Final = {error: limit.stat for limit, error in BEYOND.items()} | {
+STATS: Final = {error: limit.stat for limit, error in _BEYOND.items()} | {
     PutOff: limits.RATE.stat,
     NothingYet: "frontier/put_off",
 }
@@ -136,7 +136,7 @@ async def excuse(error: Exception, download: _Blamed) -> None:
 def for_scrapy(error: http.HttpError) -> Exception:
     """Scrapy's exception for `error`."""
     if isinstance(error, http.OverLimit):
-        return BEYOND[error.limit](str(error))
+        return _BEYOND[error.limit](str(error))
     if isinstance(error, http.BadCertificate):
         return _OF_CERTIFICATES.get(error.fault, CertificateUntrusted)(str(error))
     kinds = (raised for known, raised in _OF_ERRORS.items() if isinstance(error, known))

@@ -30,7 +30,7 @@ from sitecrawl.urls.url import is_public_name
 
 logger = logging.getLogger(__name__)
 
-DISTRUSTED: Final = "tls/distrusted/"
+_DISTRUSTED: Final = "tls/distrusted/"
 """Prefix of stats: hosts with invalid certificates by reason."""
 _HTTPS: Final = 443
 _ATTRIBUTE: Final = "sitecrawl_client"
@@ -88,7 +88,7 @@ def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: h
     crawl = Crawl.of(crawler)
     name = endpoint.host if endpoint.port == _HTTPS else endpoint.authority
     if crawl.outcomes.distrusted(name, fault):
-        crawl.stats.inc_value(f"{DISTRUSTED}{fault}")
+        crawl.stats.inc_value(f"{_DISTRUSTED}{fault}")
         logger.warning("The certificate of %s is %s: what comes of it is taken all the same", printable(name), fault)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-REGISTRIES: Final = "2026-11-25"
+_REGISTRIES: Final = "2026-11-25"
 """Date of the last comparison with the registries, whose last additions are RFC 9637 (3fff::/20) and RFC 9602
 (5f00::/16): https://www.iana.org/assignments/iana-ipv4-special-registry and
 https://www.iana.org/assignments/iana-ipv6-special-registry. Globally reachable rows are left out if they lie in no

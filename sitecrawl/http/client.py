@@ -44,7 +44,7 @@ _STAGGER_SECONDS: Final = 0.25
 """Seconds after which the next address is tried beside the first (RFC 8305, section 5)."""
 _CLOSING_SECONDS: Final = 0.01
 """Seconds in which the loop closes aborted connections."""
-SHUT_OUT: Final = 407
+_SHUT_OUT: Final = 407
 """Status by which a proxy, and never a host, asks for credentials (RFC 9110, section 15.5.8)."""
 _SHUTS_OUT: Final = "wants another name or password"
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -208,7 +208,7 @@ class Download:
                 connection.abort()
                 raise
             self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
-            if request.proxy is not None and not request.has_tunnel and reader.status == SHUT_OUT:
+            if request.proxy is not None and not request.has_tunnel and reader.status == _SHUT_OUT:
                 connection.abort()
                 raise self._unusable(request.proxy, _SHUTS_OUT)
             self._client.proxies.heard(request.proxy)
@@ -333,7 +333,7 @@ class Download:
         headers = [(b"Host", authority.encode()), *self._request.to_proxy]
         reader = ResponseReader(self._client.limits, has_body=False)
         await connection.ask(message_head(f"CONNECT {authority} HTTP/1.1", headers), reader)
-        if reader.status == SHUT_OUT:
+        if reader.status == _SHUT_OUT:
             raise self._unusable(proxy, _SHUTS_OUT)
         self._client.proxies.heard(proxy)
         if not 200 <= reader.status < 300:

@@ -14,7 +14,7 @@ from sitecrawl.http.errors import ConnectionLost, HttpError
 
 MAX_IDLE: Final = 256
 """Most idle connections over all hosts."""
-IDLE_SECONDS: Final = 60.0
+_IDLE_SECONDS: Final = 60.0
 """Seconds for which a connection may be idle."""
 
 
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
 class Pool:
     """Idle connections by endpoint."""
 
-    def __init__(self, max_idle: int = MAX_IDLE, seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, max_idle: int = MAX_IDLE, seconds: float = _IDLE_SECONDS) -> None:
         self._max_idle = max_idle
         self._seconds = seconds
         self._idle: OrderedDict[Connection, Hashable] = OrderedDict()

@@ -91,7 +91,7 @@ class CookieStore:
         before = _facts(jar)
         with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
             made = jar.make_cookies(cast(Any, _Answer(message)), asked)  # those that it ends are out of the jar now
-        self._put(site, jar, [one for one in made if POLICY.set_ok(one, asked)], before)
+        self._put(site, jar, [one for one in made if _POLICY.set_ok(one, asked)], before)
 
     def give(self, url: str, cookies: Mapping[str, str]) -> None:
         """Set those of `cookies` whose names the host has not set itself."""
@@ -207,7 +207,7 @@ class _Policy(http.cookiejar.DefaultCookiePolicy):
         return super().set_ok_domain(cookie, request)
 
 
-POLICY: Final = _Policy()
+_POLICY: Final = _Policy()
 
 
 def _keeps_its_word(cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
@@ -255,7 +255,7 @@ def _of_https(jar: http.cookiejar.CookieJar) -> set[str]:
 
 
 def _new_jar() -> http.cookiejar.CookieJar:
-    return http.cookiejar.CookieJar(POLICY)
+    return http.cookiejar.CookieJar(_POLICY)
 
 
 def _facts(jar: http.cookiejar.CookieJar) -> set[tuple[Any, ...]]:

@@ -6,12 +6,12 @@ looked up, those of a page's sample (`sitecrawl.page.shingles`). Of each it is k
 one of its two runs of words. What stands on most pages (menus, headers, footers) counts on neither side, and takes
 itself off that way: of an article of 60 words behind a menu of 3,000 all is new.
 
-    look(sample) -> Novelty(share, new)    share = new words / (new ones + known ones that are not common + `PRIOR`)
+    look(sample) -> Novelty(share, new)    share = new words / (new ones + known ones that are not common + `_PRIOR`)
 
-`PRIOR` words that are not new stand for the doubt about a short text: the date on an empty day is not all news.
+`_PRIOR` words that are not new stand for the doubt about a short text: the date on an empty day is not all news.
 
-What was shown is a Bloom filter of runs (Bloom 1970) in layers: the first has room for `FIRST` sampled words, each
-further one for `GROWTH` times as many, up to `LARGEST`. A host of one page takes some hundred bytes, one that has
+What was shown is a Bloom filter of runs (Bloom 1970) in layers: the first has room for `_FIRST` sampled words, each
+further one for `_GROWTH` times as many, up to `LARGEST`. A host of one page takes some hundred bytes, one that has
 shown 350,000 words 130 kB. From there on each layer takes only words of one level more, half as many as the one
 before (Flajolet, "On adaptive sampling", 1990): memory grows by 98 kB each time that the host's text doubles, nothing
 is forgotten, and the figures stay right on average. A full layer takes 1 in 280 runs for its own that are not.
@@ -33,25 +33,25 @@ from typing import Final, NamedTuple
 from sitecrawl.novelty.tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
 from sitecrawl.page.shingles import LEVELS, SCALE, UNIT_BYTES
 
-PRIOR: Final = 16
+_PRIOR: Final = 16
 """Words: two that are sampled."""
-FIRST: Final = 32
-GROWTH: Final = 4
+_FIRST: Final = 32
+_GROWTH: Final = 4
 WORD_BYTES: Final = 3
 """Of a layer for each: 12 bits a run, of which `PROBES` are set."""
 FULL_LAYERS: Final = 6
 """Of all levels: those that come after have one more each."""
-LARGEST: Final = FIRST * GROWTH ** (FULL_LAYERS - 1)
+LARGEST: Final = _FIRST * _GROWTH ** (FULL_LAYERS - 1)
 """Sampled words that a layer has room for."""
-MAX_LAYERS: Final = FULL_LAYERS + LEVELS - 1
+_MAX_LAYERS: Final = FULL_LAYERS + LEVELS - 1
 WINDOW: Final = 64
 """Pages."""
-MIN_PAGES: Final = 3
+_MIN_PAGES: Final = 3
 """With fewer nothing is common yet."""
-SPARE: Final = 4
+_SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 MAX_ENTRIES: Final = 2_048
-"""`SPARE` times as many as a sample has words."""
+"""`_SPARE` times as many as a sample has words."""
 _HALVES: Final = bytes(vote // 2 for vote in range(256))
 
 
@@ -81,13 +81,13 @@ class ShownText:
     def look(self, sample: bytes) -> Novelty:
         """How much of a page with this sample is new. From then on it is not."""
         level = max(sample[0], self.level)
-        half = self._pages // 2 if self._pages >= MIN_PAGES else -1
+        half = self._pages // 2 if self._pages >= _MIN_PAGES else -1
         found = compare(sample, level, self._layers, self._votes, half)
         if self._layers and len(sample) > 1:
             self._vote(found.repeated)
         self._add(found.unshown)
         scale = SCALE << level
-        return Novelty(found.new * scale / ((found.new + found.known) * scale + PRIOR), found.new * scale)
+        return Novelty(found.new * scale / ((found.new + found.known) * scale + _PRIOR), found.new * scale)
 
     @property
     def level(self) -> int:
@@ -102,7 +102,7 @@ class ShownText:
     def _add(self, units: bytes) -> None:
         while units:
             if not self._room:
-                if len(self._layers) == MAX_LAYERS:  # more text than any host has: the filter errs more often
+                if len(self._layers) == _MAX_LAYERS:  # more text than any host has: the filter errs more often
                     self._room = LARGEST
                 else:
                     self._grow()
@@ -117,7 +117,7 @@ class ShownText:
     def _vote(self, repeated: bytes) -> None:
         """A page that is not the first says these runs again."""
         runs = array("I", dict.fromkeys(memoryview(repeated).cast("I")))
-        while len(self._votes) // VOTE_BYTES < min(SPARE * len(runs), MAX_ENTRIES):
+        while len(self._votes) // VOTE_BYTES < min(_SPARE * len(runs), MAX_ENTRIES):
             self._widen()
         vote(self._votes, runs.tobytes())
         self._pages += 1
@@ -140,4 +140,4 @@ class ShownText:
 
 
 def _room_of(layer: int) -> int:
-    return int(FIRST * GROWTH ** min(layer, FULL_LAYERS - 1))
+    return int(_FIRST * _GROWTH ** min(layer, FULL_LAYERS - 1))

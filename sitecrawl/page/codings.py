@@ -28,7 +28,7 @@ else:
 
 MAX_CONTENT: Final = 64 << 20
 """Most unpacked bytes if the caller sets no limit."""
-MAX_CODINGS: Final = 5
+_MAX_CODINGS: Final = 5
 """Most nested codings, as in curl; a body can be made that unpacks to itself for ever."""
 MAX_MEMBERS: Final = 10_000
 """Most gzip members and zstd frames in one body, over all its codings. A frame takes some 20 us, a member 5."""
@@ -90,7 +90,7 @@ def decoding(body: bytes, codings: Iterable[str], max_size: int = MAX_CONTENT) -
     `codings` are values of the header Content-Encoding. `max_size` is on what each coding gives, in bytes.
     """
     names = [name for part in ",".join(codings).split(",") if (name := part.strip().lower()) not in {"", "identity"}]
-    if len(names) > MAX_CODINGS:
+    if len(names) > _MAX_CODINGS:
         return Decoded(body, tuple(names), is_too_much=True)
     members = _Members()
     while names and body and (decoder := _DECODERS.get(names[-1])) is not None:

@@ -8,7 +8,7 @@ may have any status, 200 included; taken for a page it would stand for every URL
 Precision comes before recall: a page wrongly taken for a challenge is lost, and its host waits. So a header counts
 only if its sender documents it, and a mark in the body only if all of these hold:
 
-- the answer is HTML with one of `STATUSES`, short and with few links: challenges are pages of their own;
+- the answer is HTML with one of `_STATUSES`, short and with few links: challenges are pages of their own;
 
 - the mark is in the markup and not in the text, where pages about challenges have it;
 
@@ -148,15 +148,15 @@ BODY_MARKS: Final = (
     ),
 )
 
-STATUSES: Final = frozenset({200, 202, 401, 403, 405, 418, 429, 503})
+_STATUSES: Final = frozenset({200, 202, 401, 403, 405, 418, 429, 503})
 """Statuses of challenges."""
 MAX_SIZE: Final = 1 << 15
 """Most bytes of a challenge."""
-MAX_LINKS: Final = 16
+_MAX_LINKS: Final = 16
 """Most addresses in a challenge; Anubis has 11."""
-PASSING_SIZE: Final = 12_000
+_PASSING_SIZE: Final = 12_000
 """Most bytes of a challenge with a status of success; Anubis has 8,000."""
-PASSING_HEAD: Final = 4096
+_PASSING_HEAD: Final = 4096
 """Bytes in which such a challenge has its mark; the rest of the many pages of that size is not searched."""
 SHELL_SIZE: Final = 1 << 17
 """Bytes of a page that is still empty, at the most."""
@@ -193,12 +193,12 @@ def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
             is_html = b"html" in value.lower()
         elif (mark := _BY_HEADER.get(lowered)) is not None and mark.counts(value, status):
             return Refusal(RefusalKind.CHALLENGE, mark.by)
-    if not is_html or status not in STATUSES:
+    if not is_html or status not in _STATUSES:
         return None
     passes = status < 300
-    if len(body) > (PASSING_SIZE if passes else MAX_SIZE) or _addresses(body) > MAX_LINKS:
+    if len(body) > (_PASSING_SIZE if passes else MAX_SIZE) or _addresses(body) > _MAX_LINKS:
         return None
-    return _marked(body, body[:PASSING_HEAD] if passes else body)
+    return _marked(body, body[:_PASSING_HEAD] if passes else body)
 
 
 _BY_HEADER: Final = {mark.name: mark for mark in HEADER_MARKS}
@@ -207,7 +207,7 @@ _BY_HEADER: Final = {mark.name: mark for mark in HEADER_MARKS}
 def _addresses(body: bytes) -> int:
     """Number of addresses, counted up to the limit."""
     found = body.count(b"href=")
-    return found if found > MAX_LINKS else found + body.count(b"HREF=")
+    return found if found > _MAX_LINKS else found + body.count(b"HREF=")
 
 
 def _marked(body: bytes, looked_at: bytes) -> Refusal | None:

@@ -20,8 +20,8 @@ class Part(NamedTuple):
     address: str
 
 
-STYLE_SHEET: Final = "stylesheet"
-PARTS_OF: Final = {
+_STYLE_SHEET: Final = "stylesheet"
+_PARTS_OF: Final = {
     "img": ("src", "srcset"),
     "source": ("src", "srcset"),
     "script": ("src",),
@@ -49,18 +49,18 @@ _RELATIONS: Final = (
     "manifest",
 )
 """Of a `<link>`, those by which its target is a part of the page. The first that it has is the part's kind."""
-KINDS: Final = frozenset({*PARTS_OF, *_RELATIONS, "input", "background", css.IMPORT, css.SHOWN})
+KINDS: Final = frozenset({*_PARTS_OF, *_RELATIONS, "input", "background", css.IMPORT, css.SHOWN})
 """What a `Part` can be."""
-HOLDERS: Final = frozenset({STYLE_SHEET, css.IMPORT, "frame", "iframe", "object", "embed"})
+HOLDERS: Final = frozenset({_STYLE_SHEET, css.IMPORT, "frame", "iframe", "object", "embed"})
 """Kinds of parts that may be made of others."""
-TAGS: Final = frozenset({*PARTS_OF, "link", "input", "style"})
+_TAGS: Final = frozenset({*_PARTS_OF, "link", "input", "style"})
 """Elements that can name a part; any other can by an attribute `style` or `background`."""
 
 
 def parts_of(element: Element) -> Iterator[Part]:
     """Requisites that `element` names."""
     tag, attributes = element.tag, element.attributes
-    for name in PARTS_OF.get(tag, ()):
+    for name in _PARTS_OF.get(tag, ()):
         if value := attributes.get(name):
             yield from _parts(tag, name, value)
     if tag in _OTHERS:
@@ -80,7 +80,7 @@ def relation_of(rel: str | None, kind: str | None = None) -> str | None:
     """The kind of part that a link with this `rel` leads to, loaded as a `kind` (its `as`); None for none."""
     tokens = (rel or "").lower().split()
     relation = next((relation for relation in _RELATIONS if relation in tokens), None)
-    return STYLE_SHEET if relation == "preload" and (kind or "").strip().lower() == "style" else relation
+    return _STYLE_SHEET if relation == "preload" and (kind or "").strip().lower() == "style" else relation
 
 
 def _parts(kind: str, name: str, value: str) -> Iterator[Part]:

@@ -44,7 +44,7 @@ WIDTH: Final = 4
 MOST: Final = 512
 LEVELS: Final = 8
 UNIT_BYTES: Final = 8
-PAGES: Final = 4
+_PAGES: Final = 4
 MAX_BYTES: Final = 1 + MOST * UNIT_BYTES
 _WORD: Final = expression(
     "[0-9a-z\u00c0-\u0dff\u0f00-\u0fff\u1080-\u177f\u1800-\u1fff\u2c00-\u2fff]+"
@@ -56,10 +56,10 @@ _UNIT = struct.Struct("<II")
 
 
 def is_sampled(body: bytes) -> bool:
-    """Whether a crawl takes the sample of a page with this body: of one page in `PAGES`, by its bytes, so always or
+    """Whether a crawl takes the sample of a page with this body: of one page in `_PAGES`, by its bytes, so always or
     never of the same page.
     """
-    return crc32(body) % PAGES == 0
+    return crc32(body) % _PAGES == 0
 
 
 def shingles(text: str) -> bytes:

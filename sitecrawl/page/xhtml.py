@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from sitecrawl.base.expressions import expression
 from sitecrawl.page.markup import ATTRIBUTE, ATTRIBUTES, TEXT_ONLY, VOID, attributes_of
 
-XHTML: Final = "http://www.w3.org/1999/xhtml"
+_XHTML: Final = "http://www.w3.org/1999/xhtml"
 TYPES: Final = frozenset({"application/xhtml+xml", "application/vnd.wap.xhtml+xml", "image/svg+xml"})
 """Of what is read by the rules of XML."""
 
@@ -50,7 +50,7 @@ def is_page(body: bytes) -> bool:
     if head.startswith(_BOMS):
         head = head.decode("utf-16", "replace").encode()
     root = _ROOT.match(head.removeprefix(b"\xef\xbb\xbf"))
-    return root is not None and XHTML.encode() in root[1]
+    return root is not None and _XHTML.encode() in root[1]
 
 
 def as_html(text: str, content_type: str) -> str:

@@ -102,7 +102,7 @@ def describe(
         exchange.method,
         exchange.status,
         kind or kind_of(exchange, page),
-        clean_text(page.content_type if page else media_type(exchange))[:255],
+        clean_text(page.content_type if page else _media_type(exchange))[:255],
         sent.charset if sent else None,
         sent.size if page and sent and not page.quarantined else None,
         len(exchange.body),
@@ -128,7 +128,7 @@ def _redirect_to(exchange: Exchange) -> str | None:
     return target.href if target is not None else None
 
 
-def media_type(exchange: Exchange) -> str:
+def _media_type(exchange: Exchange) -> str:
     return header(exchange, b"content-type").partition(";")[0].strip().lower()
 
 

@@ -43,7 +43,7 @@ class EarlierCrawls:
     def __init__(self, directory: Path, *, lasting: bool = False) -> None:
         self._directory = directory
         self._lasting = lasting
-        self.directories = [_found(named, directory) for named in named_in(directory)]
+        self.directories = [_found(named, directory) for named in _named_in(directory)]
         self.missing: list[Path] = []
         """Directories without readable pages."""
         self._stores: list[tuple[PageReader, int]] = []
@@ -105,7 +105,7 @@ def refer_to(directory: Path, crawls: Iterable[Path]) -> None:
 
     Raises `OptionError` for a directory without pages, `StorageError` for an invalid list.
     """
-    known = named_in(directory)
+    known = _named_in(directory)
     names = dict.fromkeys(known)
     for crawl in map(Path.resolve, crawls):
         if crawl == directory.resolve():
@@ -113,7 +113,7 @@ def refer_to(directory: Path, crawls: Iterable[Path]) -> None:
         if not (stores := stores_of(crawl)):
             raise OptionError(f"SITECRAWL_DEDUPE_FROM: {crawl} holds no stored pages")
         own = directory.resolve()
-        behind = [_found(name, store).resolve() for store in stores for name in named_in(store)]
+        behind = [_found(name, store).resolve() for store in stores for name in _named_in(store)]
         names.update(dict.fromkeys([str(one) for one in (crawl, *behind) if one != own]))
     if list(names) != known:
         write_list(directory, names)
@@ -126,7 +126,7 @@ def write_list(directory: Path, names: Iterable[str]) -> None:
         write_atomically(directory / FILE, [json.dumps(content, indent=2).encode()])
 
 
-def named_in(directory: Path) -> list[str]:
+def _named_in(directory: Path) -> list[str]:
     """Paths of the list in `directory`; empty without one. Raises `StorageError`."""
     file = directory / FILE
     try:

@@ -11,7 +11,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.compiled import native
 from sitecrawl.page.items import Headers
 
-MAX_HEAD = 30_000
+_MAX_HEAD = 30_000
 """Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
 where a header is longer than 32 KB."""
 _LINE_BREAKS = expression(rb"[\r\n\x00]+")
@@ -23,8 +23,8 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 def http_head(start_line: str, headers: Headers, body: bytes) -> bytes:
     """The HTTP message with this body, up to the body: start line and headers, with the blank line."""
     start = start_line.encode("ascii", "replace")
-    head = native.http_head(start, headers, len(body), MAX_HEAD) if native is not None else None
-    return head if head is not None else http_head_in_python(start, headers, len(body), MAX_HEAD)
+    head = native.http_head(start, headers, len(body), _MAX_HEAD) if native is not None else None
+    return head if head is not None else http_head_in_python(start, headers, len(body), _MAX_HEAD)
 
 
 def http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:

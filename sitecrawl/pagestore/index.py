@@ -31,7 +31,7 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.columns import checksum, whole_row
 from sitecrawl.pagestore.record import CaptureKind
 
-APPLICATION_ID = 0x53435047
+_APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
 VERSION = 3
 """`PRAGMA user_version`: goes up with every change that an older reader would misread."""
@@ -264,7 +264,7 @@ def _create(path: Path) -> None:
     with closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = MEMORY")
         db.executescript(
-            f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
+            f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
         db.execute("PRAGMA journal_mode = WAL")
     draft.replace(path)
@@ -278,7 +278,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     """
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID:
+    if application != _APPLICATION_ID:
         raise CorruptFile(
             f"{path} is a SQLite database, but no page index of this crawler: "
             f"`scrapy check-crawl --repair {path.parent}` makes it again"

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import mysql
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.pagestore.database import CRAWL, DatabaseStore
 
-DIGEST: Final = "item_digest"
+_DIGEST: Final = "item_digest"
 """The column with an item's digest."""
 
 
@@ -27,7 +27,7 @@ def _item_table(name: str) -> sa.Table:
         name,
         sa.MetaData(),
         sa.Column(CRAWL, sa.String(190), primary_key=True),
-        sa.Column(DIGEST, sa.CHAR(32), primary_key=True),
+        sa.Column(_DIGEST, sa.CHAR(32), primary_key=True),
         sa.Column("rule", sa.String(190)),
         sa.Column("url", sa.Text),
         sa.Column("item", sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb"), nullable=False),
@@ -45,7 +45,7 @@ def _item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
     rule, url = item.get("rule"), item.get("url")
     return {
         CRAWL: clean_text(crawl)[:190],
-        DIGEST: blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(),
+        _DIGEST: blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(),
         "rule": clean_text(str(rule))[:190] if rule is not None else None,
         "url": clean_text(str(url)) if url is not None else None,
         "item": text,
@@ -55,7 +55,7 @@ def _item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
 class ItemStore(DatabaseStore):
     """Gathers items and writes them in transactions, as a `DatabaseStore` does with pages."""
 
-    key = DIGEST
+    key = _DIGEST
     what = "items"
     make_table = staticmethod(_item_table)
     make_row = staticmethod(_item_row)

@@ -45,7 +45,7 @@ LAST_ID = (1 << 63) - 1
 """Greatest integer of SQLite."""
 
 
-MAX_REQUEST = 16 << 20
+_MAX_REQUEST = 16 << 20
 """Most bytes of a request record that are read."""
 
 
@@ -275,18 +275,18 @@ class PageReader:
 
     def request_of(self, capture: Capture, begin: int) -> record.HttpMessage | None:
         """The request of a capture: the last record before the answer's, searched from the byte `begin` of the file.
-        None without one, or if it has more than `MAX_REQUEST` bytes.
+        None without one, or if it has more than `_MAX_REQUEST` bytes.
 
         Raises `StorageError` if the file cannot be read.
         """
         path = self.directory / WARC_DIRECTORY / capture.warc_file
-        if not 0 < capture.warc_offset - begin <= MAX_REQUEST:
+        if not 0 < capture.warc_offset - begin <= _MAX_REQUEST:
             return None
         with file_errors(path), path.open("rb") as file:
             file.seek(begin)
             data = file.read(capture.warc_offset - begin)
         try:
-            found = record.parse(decompress_last_member(data, MAX_REQUEST))
+            found = record.parse(decompress_last_member(data, _MAX_REQUEST))
         except ValueError:
             return None
         return record.parse_http(found.block) if found.type == "request" else None

@@ -39,7 +39,7 @@ from sitecrawl.pagestore.http_head import http_head
 from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 NOT_MODIFIED = 304
 
 _KIND = "X-Crawler-Kind"
@@ -215,7 +215,7 @@ def revisit(
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
     """
-    profile = NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE
+    profile = _NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE
     fields = (
         f"{_exchange_fields('revisit', response_id, exchange)}{_reading_fields(reading)}"
         f"{_reference(profile, original)}"

@@ -38,8 +38,8 @@ from sitecrawl.seen.files import Header, read_file, write_file
 
 MAGIC: Final = b"SCBLOOM\n"
 VERSION: Final = 1
-GROWTH: Final[int] = 2
-TIGHTENING: Final = 0.85
+_GROWTH: Final[int] = 2
+_TIGHTENING: Final = 0.85
 
 
 class ScalableBloom:
@@ -76,13 +76,13 @@ class ScalableBloom:
         """Put an empty layer on top; returns its capacity."""
         number = len(self._layers)
         capacity = self._layer_capacity(number)
-        rate = self.error_rate * (1 - TIGHTENING) * TIGHTENING**number
+        rate = self.error_rate * (1 - _TIGHTENING) * _TIGHTENING**number
         self._layers.append(self._kind.layer(capacity, rate))
         self._counts.append(0)
         return capacity
 
     def _layer_capacity(self, number: int) -> int:
-        return int(self._capacity * GROWTH**number) if not self._kind.is_alone else sys.maxsize
+        return int(self._capacity * _GROWTH**number) if not self._kind.is_alone else sys.maxsize
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         points = list(map(self._kind.point, keys))

@@ -16,7 +16,7 @@ from sitecrawl.base.errors import OptionError
 
 logger = logging.getLogger(__name__)
 
-ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
+_ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
 """Of a job file's name. Those of YAML, which once were some, are refused by name."""
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 """Of the file's settings: above those of project and spider, below those of the command line."""
@@ -62,7 +62,7 @@ class JobFiles(Protocol):
 
 def is_file(job: str) -> bool:
     """Whether the spider argument `job` names a file, and not a crawl."""
-    return Path(job).suffix.lower() in ENDINGS
+    return Path(job).suffix.lower() in _ENDINGS
 
 
 def job_files(settings: BaseSettings) -> JobFiles | None:

@@ -41,7 +41,7 @@ from sitecrawl.urls.url import site_of, top_level_of
 HASH_NAME: Final = "cityhash64+blake2b64-2"
 """Name of the function, stored with files keyed by fingerprints; another name is another format."""
 SIZE: Final = 16
-HOST_SIZE: Final = 8
+_HOST_SIZE: Final = 8
 REGION_SIZE: Final = 2
 KEY_SIZE: Final = 16
 
@@ -92,7 +92,7 @@ class Fingerprinter:
         return region + city.to_bytes(8, "big")[len(region) :] + self._keyed_half(data)
 
     def host(self, name: str) -> bytes:
-        """The key of a host, of `HOST_SIZE` bytes: its region, and of its name a hash that needs the crawl's key."""
+        """The key of a host, of `_HOST_SIZE` bytes: its region, and of its name a hash that needs the crawl's key."""
         data = name.encode(errors="replace")
         return self.region(name) + self._keyed_half(b"\n" + data)[REGION_SIZE:]
 

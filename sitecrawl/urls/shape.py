@@ -16,8 +16,8 @@ person recognises the URLs:
 
 With keys, the last segment is a script's name if it has a dot. Without one it is as often the page's own name, and
 each article with a link to answer it would be a kind of its own. Of a key that says what a script is to do
-(`ACTIONS`) the value counts, if it is a word: what edits a page is of another kind than what shows it. Parameters are
-told apart by `&`, or by `;` as the HTML specification once advised.
+(`_ACTIONS`) the value counts, if it is a word: what edits a page is of another kind than what shows it. Parameters
+are told apart by `&`, or by `;` as the HTML specification once advised.
 
 A host can make up shapes without end. `fold` gives the coarser one that stands for many: first without the keys,
 then without head and tail.
@@ -35,9 +35,9 @@ MAX_SEGMENTS: Final = 4
 """Most segments counted; deeper paths have the shape of a path with this many."""
 MAX_KEYS: Final = 6
 """Most query keys distinguished, in alphabetical order."""
-MAX_ENDING: Final = 5
+_MAX_ENDING: Final = 5
 """Most characters of a file's ending; what stands behind a dot and is longer is part of a name."""
-ACTIONS: Final = frozenset({"a", "act", "action", "cmd", "do", "func", "op", "option", "route", "task"})
+_ACTIONS: Final = frozenset({"a", "act", "action", "cmd", "do", "func", "op", "option", "route", "task"})
 _MAX_TOKEN = 40
 
 _BETWEEN_PARAMETERS = expression(r"&|;(?=\w+=)")
@@ -90,7 +90,7 @@ def fold(shape: Shape, *, wholly: bool) -> Shape:
 
 def _key(part: str) -> str:
     key, _, value = part.partition("=")
-    return f"{key}={value}" if key in ACTIONS and _WORD.fullmatch(value) else _kind(key)
+    return f"{key}={value}" if key in _ACTIONS and _WORD.fullmatch(value) else _kind(key)
 
 
 def _tail(segment: str, *, has_keys: bool) -> str:
@@ -99,7 +99,7 @@ def _tail(segment: str, *, has_keys: bool) -> str:
     if ":" in segment:
         return _kind(segment.partition(":")[0]) + ":"
     name, _, ending = segment.rpartition(".")
-    is_ending = name and ending.isalnum() and not ending.isdigit() and len(ending) <= MAX_ENDING
+    is_ending = name and ending.isalnum() and not ending.isdigit() and len(ending) <= _MAX_ENDING
     return f".{ending}" if is_ending else ""
 
 

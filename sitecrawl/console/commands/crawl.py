@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FAILED: Final = 1
-IN_WANT: Final = 3
-WITHOUT_PAGE: Final = 4
-LEAVES_HELD_BACK: Final = 5
+_IN_WANT: Final = 3
+_WITHOUT_PAGE: Final = 4
+_LEAVES_HELD_BACK: Final = 5
 """The exit code of a crawl that can go on when this machine and its network can."""
 _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 """Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
@@ -122,7 +122,7 @@ class Command(Versioned, ScrapyCrawl):
             line.close()
             return
         try:
-            many = many_workers(crawler, opts.spargs)
+            many = _many_workers(crawler, opts.spargs)
             if many is not None:
                 outcome = many.run()
                 self.exitcode = _code_of(outcome)
@@ -156,11 +156,11 @@ class Command(Versioned, ScrapyCrawl):
         elif self.crawler_process.bootstrap_failed or _had_to_stop(crawler):
             self.exitcode = FAILED
         elif _was_in_want(crawler):
-            self.exitcode = IN_WANT
+            self.exitcode = _IN_WANT
         elif _has_no_page(crawler):
-            self.exitcode = WITHOUT_PAGE * declared.EXIT_CODES.read(crawler.settings)
+            self.exitcode = _WITHOUT_PAGE * declared.EXIT_CODES.read(crawler.settings)
         elif crawler.stats.get_value("finish_reason") == HELD_BACK:
-            self.exitcode = LEAVES_HELD_BACK * declared.EXIT_CODES.read(crawler.settings)
+            self.exitcode = _LEAVES_HELD_BACK * declared.EXIT_CODES.read(crawler.settings)
         made = Crawl.made(crawler)
         if made is not None and to_parent() is None:  # many workers' are written when all have ended
             is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
@@ -171,7 +171,7 @@ class Command(Versioned, ScrapyCrawl):
         wanted = outputs(settings)
         if not wanted:
             return
-        if is_stopped or self.exitcode in {FAILED, IN_WANT}:
+        if is_stopped or self.exitcode in {FAILED, _IN_WANT}:
             names = ", ".join(output.target for output in wanted)
             _complain(f"not written, for the crawl was stopped: {names}")
             return
@@ -196,7 +196,7 @@ def _complain(reason: str) -> None:
         logger.error("%s", reason)
 
 
-def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | None:
+def _many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | None:
     """The crawl, if it is one by many workers: because it is to be, or was begun as one. Its spider is made once
     here, so that what is wrong with its arguments is told before anything is begun. Raises `SitecrawlError`.
     """
@@ -249,11 +249,11 @@ def _code_of(outcome: Outcome) -> int:
     shares = outcome.shares
     if outcome.errors or FAILED in outcome.codes or not (shares or outcome.is_stopped):
         return FAILED
-    if IN_WANT in outcome.codes:
-        return IN_WANT
+    if _IN_WANT in outcome.codes:
+        return _IN_WANT
     if _was_stopped(outcome):
         return 0
-    code = WITHOUT_PAGE if not outcome.has_pages else LEAVES_HELD_BACK if outcome.holds_back else 0
+    code = _WITHOUT_PAGE if not outcome.has_pages else _LEAVES_HELD_BACK if outcome.holds_back else 0
     return code * shares[0].exit_codes
 
 

@@ -21,7 +21,7 @@ from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse
 
-MAX_HOPS: Final = 5
+_MAX_HOPS: Final = 5
 """Redirects, one after the other, that are followed; as of a robots.txt (RFC 9309 §2.3.1.2)."""
 
 
@@ -53,7 +53,7 @@ class Redirects:
     def ended(self, key: bytes, record: SitemapRecord, fetch: Fetch) -> bool:
         """A visit has ended with a redirect; False if that leads nowhere."""
         target = _target(record.url, fetch)
-        if target is None or record.hops >= MAX_HOPS:
+        if target is None or record.hops >= _MAX_HOPS:
             return False
         new_key = self._registry.key(target)
         known = self._registry.crawl.frontier.urls.get(new_key)

@@ -22,7 +22,7 @@ from sitecrawl.urls.url import Url, parse, site_of
 
 MAX_PER_HOST: Final = 50_000
 """Sitemaps of one host that are remembered."""
-MAX_NESTING: Final = 3
+_MAX_NESTING: Final = 3
 """An index with so many above it, itself included, names nothing more. The protocol allows one; some have two."""
 MAX_NESTED: Final = 1_000
 """Sitemaps of one host that indexes within indexes name: else 1,000 may name 1,000 each."""
@@ -30,7 +30,7 @@ _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
 _LAST: Final = -1000
 """After all pages."""
-LEFT_OUT: Final = "sitemaps/left_out"
+_LEFT_OUT: Final = "sitemaps/left_out"
 """Statistic: sitemaps that are named, and for which the budgets of their sites had no room."""
 _DEPTH: Final = 1
 """Depth of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
@@ -89,7 +89,7 @@ class Registry:
     def may_name(self, source: SitemapRecord, host: str) -> bool:
         """Whether one more sitemap, on `host`, may be remembered that `source` names; its `left` grows if not yet."""
         is_nested = source.how == How.INDEX
-        if is_nested and (self._nesting(source) >= MAX_NESTING or self._nested[host] >= MAX_NESTED):
+        if is_nested and (self._nesting(source) >= _MAX_NESTING or self._nested[host] >= MAX_NESTED):
             self.crawl.stats.inc_value("sitemaps/nested")
             return False
         if not self.store.first_visits.room(_payer(source, host), time.time(), source):
@@ -119,13 +119,13 @@ class Registry:
     def count_left(self) -> None:
         """Say how many sitemaps were left out, if any were."""
         left = self.store.first_visits.left
-        if left or self.crawl.stats.get_value(LEFT_OUT):
-            self.crawl.stats.set_value(LEFT_OUT, left)
+        if left or self.crawl.stats.get_value(_LEFT_OUT):
+            self.crawl.stats.set_value(_LEFT_OUT, left)
 
     def _nesting(self, record: SitemapRecord) -> int:
-        """How many indexes are above a sitemap's entries, its own included, up to `MAX_NESTING`."""
+        """How many indexes are above a sitemap's entries, its own included, up to `_MAX_NESTING`."""
         nesting, above = 1, record
-        while above.how == How.INDEX and nesting < MAX_NESTING:
+        while above.how == How.INDEX and nesting < _MAX_NESTING:
             known = self.store.get(self.key(parse(above.parent))) if above.parent else None
             if known is None:
                 break

@@ -24,7 +24,7 @@ from sitecrawl.page.simhash import distance, simhash
 from sitecrawl.page.sitemap.entry import Form, ParseReport
 from sitecrawl.urls.url import Url, parse
 
-MAX_NAMED: Final = 10_000
+_MAX_NAMED: Final = 10_000
 """Most sitemaps taken from one robots.txt or front page."""
 GUESSES: Final = 12
 """Usual addresses tried in 24 hours on a host with a known sitemap."""
@@ -77,7 +77,7 @@ def in_robots(body: bytes, url: str) -> list[Url]:
         match = _LINE.match(line) or _BARE.fullmatch(line)
         if match and (target := _parsed(match[1], url)):
             found.setdefault(target.href, target)
-            if len(found) == MAX_NAMED:
+            if len(found) == _MAX_NAMED:
                 break
     return list(found.values())
 
@@ -89,7 +89,7 @@ def on_page(body: bytes, page: PageItem) -> list[Url]:
         href = element.attributes.get("href")
         if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, page.base)):
             found.setdefault(url.href, url)
-            if len(found) == MAX_NAMED:
+            if len(found) == _MAX_NAMED:
                 break
     return list(found.values())
 

@@ -3,7 +3,7 @@
     entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := ParseReport())
 
 The bytes decide what they are; neither name nor header does. XML and text are read in memory that does not grow with
-their size. HTML and JSON have to be read as a whole, so only their first `MAX_WHOLE` bytes are.
+their size. HTML and JSON have to be read as a whole, so only their first `_MAX_WHOLE` bytes are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sitecrawl.page.sitemap.resolve import Resolver
 from sitecrawl.page.sitemap.unpack import unpacked
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url
 
-MAX_WHOLE: Final = 4 << 20
+_MAX_WHOLE: Final = 4 << 20
 """Bytes of a sitemap that is HTML or JSON."""
-CHUNK: Final = 64 << 10
+_CHUNK: Final = 64 << 10
 """Bytes that are read at a time."""
 _HEAD: Final = 64 << 10
 """Bytes in which a sitemap has to show what it is."""
@@ -54,7 +54,7 @@ _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 
 def chunks_of(body: bytes) -> Iterator[bytes]:
     """`body` in pieces that can be read one after the other."""
-    return (body[start : start + CHUNK] for start in range(0, len(body), CHUNK))
+    return (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
 
 
 def read_sitemap(
@@ -82,7 +82,7 @@ def read_in_steps(
     limits: Limits = LIMITS,
     page_reader: PageReader = read_page,
 ) -> Iterator[list[Entry]]:
-    """As `read_sitemap`, a step at a time: each gives the entries that end in the next `CHUNK` bytes, if any do.
+    """As `read_sitemap`, a step at a time: each gives the entries that end in the next `_CHUNK` bytes, if any do.
 
     So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
     JSON are one step.
@@ -268,7 +268,7 @@ def _whole(pieces: Iterable[str], report: ParseReport) -> str:
     for piece in pieces:
         text.append(piece)
         length += len(piece)
-        if length > MAX_WHOLE:
+        if length > _MAX_WHOLE:
             report.problems |= Problem.CUT
             break
-    return "".join(text)[:MAX_WHOLE]
+    return "".join(text)[:_MAX_WHOLE]

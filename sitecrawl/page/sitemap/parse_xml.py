@@ -54,7 +54,7 @@ _URLS: Final = frozenset({"loc", "link", "guid", "content_loc", "player_loc"})
 _DATES: Final = ("lastmod", "updated", "modified", "pubdate", "date", "published", "issued", "publication_date")
 """The first that an entry has is when it last changed."""
 _LEAVES: Final = _URLS.union(_DATES, {"changefreq"})
-CHANGEFREQS: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_CHANGEFREQS: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _CONTAINERS: Final = frozenset({"image", "video", "news", "content", "source", "author", "pagemap"})
 """Elements whose `loc`, `link` and dates are not the entry's own."""
 _WANTED: Final = _LEAVES | _CONTAINERS | frozenset({"url", "sitemap", "item", "entry", "feed"})
@@ -340,7 +340,7 @@ def _end_of_whole_tokens(text: str) -> int:
 
 def _changefreq(text: str) -> str | None:
     word = text.lower()
-    return word if word in CHANGEFREQS else None
+    return word if word in _CHANGEFREQS else None
 
 
 def _alternate(attributes: dict[str, str]) -> list[str]:

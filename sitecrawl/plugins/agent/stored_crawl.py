@@ -29,7 +29,7 @@ from sitecrawl.plugins.why.explain import why
 from sitecrawl.plugins.why.source import Source
 
 MOST_ROWS: Final = 500
-MOST_TEXT: Final = 100_000
+_MOST_TEXT: Final = 100_000
 """Characters of a page in one answer."""
 _INDEXING_SECONDS: Final = 20.0
 """For which a search takes in new pages before it answers."""
@@ -73,8 +73,8 @@ class StoredCrawl:
         """Read the newest stored version of a page as Markdown: `limit` characters from `offset` on. `next` is the
         offset of what follows, null at the end.
         """
-        if offset < 0 or not 1 <= limit <= MOST_TEXT:
-            raise OptionError(f"offset is at least 0, and limit from 1 to {MOST_TEXT}")
+        if offset < 0 or not 1 <= limit <= _MOST_TEXT:
+            raise OptionError(f"offset is at least 0, and limit from 1 to {_MOST_TEXT}")
         with self._pages() as reader, pages_with_texts(reader, agent=self._agent) as pages:
             captures = reader.find(url)
             if not captures:

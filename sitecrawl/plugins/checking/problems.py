@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 INDEX_AGAIN: Final = "--repair makes the index again from the WARC files"
-DATABASE_AGAIN: Final = "--repair makes the database again from the stored pages"
+_DATABASE_AGAIN: Final = "--repair makes the database again from the stored pages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Problem:
     """The part of the crawl's directory."""
     what: str
     """What is wrong with it, in numbers where there are some."""
-    remedy: str = DATABASE_AGAIN
+    remedy: str = _DATABASE_AGAIN
     """What `--repair` does about it or, if it can do nothing, what a person can do."""
     repairable: bool = True
 

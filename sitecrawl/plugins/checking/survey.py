@@ -53,7 +53,7 @@ class Survey:
         self._purses = 0
         """The credit in records, with what hosts owe them of dividends that were settled."""
         for _, data in database.scan("urls"):
-            if (record := unpacked(data)) is None:
+            if (record := _unpacked(data)) is None:
                 self.unreadable += 1
             else:
                 self._add(record)
@@ -95,16 +95,16 @@ class Survey:
 def records(database: Database) -> Iterator[tuple[bytes, UrlRecord]]:
     """The records that can be read."""
     for key, data in database.scan("urls"):
-        if (record := unpacked(data)) is not None:
+        if (record := _unpacked(data)) is not None:
             yield key, record
 
 
 def readable(database: Database, keys: list[bytes]) -> list[UrlRecord | None]:
     """The records of `keys`; None where there is none that can be read."""
-    return [unpacked(data) for data in database.get_many("urls", keys)]
+    return [_unpacked(data) for data in database.get_many("urls", keys)]
 
 
-def unpacked(data: bytes | None) -> UrlRecord | None:
+def _unpacked(data: bytes | None) -> UrlRecord | None:
     try:
         return None if data is None else UrlRecord.unpack(data)
     except CorruptFile:

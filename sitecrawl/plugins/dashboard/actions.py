@@ -21,14 +21,14 @@ from sitecrawl.urls.url import CRAWLED, Url, parse
 
 logger = logging.getLogger(__name__)
 
-STOPPED: Final = "dashboard"
+_STOPPED: Final = "dashboard"
 """Scrapy's finish reason of a crawl that was stopped by hand."""
-MAX_SEEDS: Final = 1000
+_MAX_SEEDS: Final = 1000
 """Of one action."""
 _MAX_UNIT: Final = 4_096
 """Characters of a host's name and a section's shape."""
 
-WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
+_WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 _COMING: Final = {BLOCK: "To be blocked", RELEASE: "To be set free"}
 
@@ -93,15 +93,15 @@ class Actions(Participant):
         return "Resumed"
 
     def _stop(self, _: Fields) -> str:
-        stop(self._crawler, STOPPED)
+        stop(self._crawler, _STOPPED)
         return "Stopping: what is under way comes in, what waits stays for the next run"
 
     # Seeds
 
     def _seed(self, fields: Fields) -> str:
         words = _text(fields, "urls").replace(",", " ").split()
-        if len(words) > MAX_SEEDS:
-            raise OptionError(f"{len(words):,} seeds at once are too many: at most {MAX_SEEDS:,}")
+        if len(words) > _MAX_SEEDS:
+            raise OptionError(f"{len(words):,} seeds at once are too many: at most {_MAX_SEEDS:,}")
         if not words:
             raise OptionError("Name a URL or a domain")
         urls = seeds_of(words, schemes=CRAWLED)
@@ -155,13 +155,13 @@ class ClusterActions(Actions):
     """
 
     wish = ""
-    """Of `WISHES`, and not yet told."""
+    """Of `_WISHES`, and not yet told."""
 
     def act(self, name: str, fields: Fields) -> str:
         done = super().act(name, fields)
-        if name not in WISHES:
+        if name not in _WISHES:
             return done
-        self.wish = WISHES[name]
+        self.wish = _WISHES[name]
         return f"{done}. All workers do so within seconds"
 
     def obey(self, wish: str) -> None:

@@ -22,14 +22,14 @@ from sitecrawl.plugins.dashboard.monitor import CHARTED, Monitor, charted
 from sitecrawl.plugins.dashboard.rows import joined
 from sitecrawl.plugins.dashboard.worker import GONE, NOTHING, Worker, read, worker_of
 
-BEAT_SECONDS: Final = 2.0
+_BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks at its page."""
-LOST_SECONDS: Final = 6.0
+_LOST_SECONDS: Final = 6.0
 """A worker that was silent for so long is shown as lost."""
 _LAST: Final = 3.0
 """Seconds for which the end of the page waits for the others' last figures."""
 
-NOTE: Final = "All workers of a cluster: what is done here is for all of them"
+_NOTE: Final = "All workers of a cluster: what is done here is for all of them"
 
 
 class _ClusterMonitor(Monitor):
@@ -55,7 +55,7 @@ class _ClusterMonitor(Monitor):
         self._since = 0
         """When this worker first heard of the board, in Redis' milliseconds."""
         self._obeyed = 0
-        self._read_at = -BEAT_SECONDS
+        self._read_at = -_BEAT_SECONDS
         """When `_others` were heard; long ago where they were not asked for."""
         self._others: list[Heard] = []
         self._heard = 0.0
@@ -91,7 +91,7 @@ class _ClusterMonitor(Monitor):
     def tick(self) -> None:
         self.look()
         self._history.add(self._own.at, self._whole())
-        rest = 0.5 if self.is_watched() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        rest = 0.5 if self.is_watched() else _BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
         if time.monotonic() >= self._beaten + rest:
             self._begin()
 
@@ -110,7 +110,7 @@ class _ClusterMonitor(Monitor):
             self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
-        self._read_at = self._heard if reads else -BEAT_SECONDS
+        self._read_at = self._heard if reads else -_BEAT_SECONDS
         if wish:
             self._obeyed = news.wished
         self._obey(news)
@@ -151,10 +151,10 @@ class _ClusterMonitor(Monitor):
         workers = self.workers()
         workers[0] |= self._about()
         rows = joined([one.pop("rows") for one in workers])
-        return {"workers": workers, "crawl": self._whole(), "history": charted(self._history), "note": NOTE, **rows}
+        return {"workers": workers, "crawl": self._whole(), "history": charted(self._history), "note": _NOTE, **rows}
 
     async def refresh(self) -> None:
-        if time.monotonic() > self._read_at + BEAT_SECONDS:
+        if time.monotonic() > self._read_at + _BEAT_SECONDS:
             await self.beat()
 
     def workers(self) -> list[Worker]:
@@ -186,7 +186,7 @@ def begin(crawl: Crawl, actions: ClusterActions, spider: str) -> _ClusterMonitor
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:
     """One that is gone has counted what it has counted, and does nothing now."""
-    state = "lost" if age >= LOST_SECONDS and worker["state"] != "ended" else worker["state"]
+    state = "lost" if age >= _LOST_SECONDS and worker["state"] != "ended" else worker["state"]
     if state in GONE:
         worker["figures"] |= NOTHING
     return {**worker, "id": session, "age": round(age, 1), "state": state}

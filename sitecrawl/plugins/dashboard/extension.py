@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SAMPLE_SECONDS: Final = 1.0
+_SAMPLE_SECONDS: Final = 1.0
 
 
 class Dashboard:
@@ -101,7 +101,7 @@ class Dashboard:
         if self._port is not None:
             self._serve(self._port)
         self._ticks = create_looping_call(self._tick)
-        self._ticks.start(SAMPLE_SECONDS, now=False)
+        self._ticks.start(_SAMPLE_SECONDS, now=False)
 
     def _begin_shared(self, spider: Spider) -> Monitor:
         from sitecrawl.plugins.dashboard.cluster import begin  # noqa: PLC0415 - Redis, for those who share

@@ -28,7 +28,7 @@ COLUMNS: Final = (
     "refused", "broken", "good", "p50", "p95", "hosts", "demoted", "memory", "cpu",
 )  # fmt: skip
 """What the history keeps (docs/formats/database.md)."""
-TOTALS: Final = ("received", "errors", "ok", "redirects", "refused", "broken", "good")
+_TOTALS: Final = ("received", "errors", "ok", "redirects", "refused", "broken", "good")
 """Of these, what counts from the start of the run: earlier runs are added."""
 
 _SIZE_SECONDS: Final = 30.0
@@ -118,7 +118,7 @@ class Figures:
         values: dict[str, float] = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
         values |= {"ok": self.of_class(2), "redirects": self.of_class(3)}
         values |= {"refused": self.of_class(4), "broken": self.of_class(5)}
-        return values | {name: values[name] + before.get(name, 0.0) for name in TOTALS}
+        return values | {name: values[name] + before.get(name, 0.0) for name in _TOTALS}
 
 
 NUMBERS: Final = tuple(one.name for one in fields(Figures) if one.default_factory is MISSING)
@@ -166,7 +166,7 @@ class Sampler:
             active=len({host.key for one in self._crawl.fetches.values() if (host := one.visit.host) is not None}),
             checkpoint_age=now - self.checkpoint_at,
             checkpoints=self.checkpoints,
-            memory=resident(),
+            memory=_resident(),
             cpu=self._cores(now),
             database=self._size_on_disk(now),
             statuses=dict(sorted(traffic.statuses.items())),
@@ -224,7 +224,7 @@ def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
     }
 
 
-def resident() -> int:
+def _resident() -> int:
     """Bytes of memory that the process holds; the most it ever held where the system does not say more."""
     try:
         pages = int(Path("/proc/self/statm").read_bytes().split()[1])

@@ -37,7 +37,7 @@ HEADERS: Final = {
 }
 """Of every answer. Nothing is allowed to other origins: there is no CORS header."""
 
-LOOPBACK: Final = "127.0.0.1"
+_LOOPBACK: Final = "127.0.0.1"
 _HTTP: Final = 80
 _MIN_TOKEN: Final = 16
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -66,7 +66,7 @@ def address_of(setting: str, token: str) -> str:
     try:
         address = ipaddress.ip_address(setting)
     except ValueError:
-        raise OptionError(f"SITECRAWL_DASHBOARD_ADDRESS is {setting!r}, and no IP address: see {LOOPBACK}") from None
+        raise OptionError(f"SITECRAWL_DASHBOARD_ADDRESS is {setting!r}, and no IP address: see {_LOOPBACK}") from None
     if not address.is_loopback and not token:
         raise OptionError(
             f"SITECRAWL_DASHBOARD_ADDRESS {setting} is reached from elsewhere, where the page needs a token that you "
@@ -78,10 +78,10 @@ def address_of(setting: str, token: str) -> str:
 class Guard:
     """Guards the server on `port` of `address`."""
 
-    def __init__(self, token: str, port: int, address: str = LOOPBACK) -> None:
+    def __init__(self, token: str, port: int, address: str = _LOOPBACK) -> None:
         self._token = token.encode()
         self._port = "" if port == _HTTP else f":{port}"  # a browser does not name the usual port
-        self._names = frozenset({LOOPBACK, "localhost", host_of(address)})
+        self._names = frozenset({_LOOPBACK, "localhost", host_of(address)})
         self.is_open = not ipaddress.ip_address(address).is_loopback
         """Whether others than those on this machine reach it."""
 

@@ -23,7 +23,7 @@ from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, name_of
 from sitecrawl.plugins.dashboard.meter import EXAMPLES, Meter
 
-SHOWN: Final = 25
+_SHOWN: Final = 25
 """Rows of a table."""
 _SECONDS: Final = 2.0
 _SHARE: Final = 250
@@ -66,7 +66,7 @@ class Tables:
 
     def _hosts(self) -> list[Row]:
         live = (host for host in self._ours.local.hosts.live() if host.queued or host.active)
-        return [self._host_row(host) for host in heapq.nlargest(SHOWN, live, key=lambda host: host.queued)]
+        return [self._host_row(host) for host in heapq.nlargest(_SHOWN, live, key=lambda host: host.queued)]
 
     def _host_row(self, host: Host) -> Row:
         wait = max(0.0, host.free_at - self._clock())
@@ -99,7 +99,7 @@ class Tables:
     def _held_back(self) -> list[Row]:
         """Sections, and whole hosts, with samples as of the last checkpoint."""
         judge = self._ours.local.judge
-        most = heapq.nlargest(SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
+        most = heapq.nlargest(_SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
         held = [self._held.read(host, section, judge.fetches) for host, section in most]
         return [
             {
@@ -112,7 +112,7 @@ class Tables:
 
     def _errors(self) -> list[Row]:
         """Kinds of error with their last examples, the most frequent first."""
-        ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:SHOWN]
+        ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:_SHOWN]
         keys = {example.referrer for _, error in ordered for example in error.examples}
         records = self._ours.local.urls.get_many(list(keys))
         return [
@@ -134,7 +134,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
         name: {(row.get("host"), row.get("shape")): row for part in parts for row in part[name]}
         for name in ("hosts", "held")
     }
-    found = {name: heapq.nlargest(SHOWN, rows.values(), key=_waiting) for name, rows in units.items()}
+    found = {name: heapq.nlargest(_SHOWN, rows.values(), key=_waiting) for name, rows in units.items()}
     counts: Counter[str] = Counter()
     examples: dict[str, list[Row]] = {}
     for row in (row for part in parts for row in part["errors"]):

@@ -44,7 +44,7 @@ PAGES: Final = 20
 """Fetched at the most, over all seeds."""
 SITEMAPS: Final = 10
 """The same of sitemaps."""
-LISTED: Final = 100_000
+_LISTED: Final = 100_000
 """URLs of sitemaps that are read."""
 
 
@@ -171,7 +171,7 @@ class DryRun:
             if sitemap.href in asked:
                 continue
             asked.add(sitemap.href)
-            if self.look.sitemaps == SITEMAPS or len(self.look.listed) >= LISTED:
+            if self.look.sitemaps == SITEMAPS or len(self.look.listed) >= _LISTED:
                 self.look.unread += 1
                 continue
             self.look.sitemaps += 1
@@ -181,7 +181,7 @@ class DryRun:
                 link = Link(entry.url.href, entry.url.host)
                 if entry.is_sitemap:
                     self._sitemaps.append(entry.url)
-                elif len(self.look.listed) < LISTED and self._spider.admits_listed(link) and self._is_new(link):
+                elif len(self.look.listed) < _LISTED and self._spider.admits_listed(link) and self._is_new(link):
                     self.look.listed[link.url] = link.host
 
     async def _get(self, url: str) -> Response | None:

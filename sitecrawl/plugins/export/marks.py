@@ -59,7 +59,7 @@ def _read_marks(directory: Path) -> dict[str, Mark]:
             raise CorruptFile(f"{path} cannot be read ({error!r}): delete it to export everything again") from error
 
 
-def write_marks(directory: Path, marks: dict[str, Mark]) -> None:
+def _write_marks(directory: Path, marks: dict[str, Mark]) -> None:
     """Raises `StorageError`."""
     content = {"magic": _MAGIC, "format": _FORMAT, "stores": marks}
     with file_errors(directory / FILE):
@@ -82,4 +82,4 @@ class News:
 
     def taken(self) -> None:
         """The next export begins where this one ends."""
-        write_marks(self._directory, self._ends)
+        _write_marks(self._directory, self._ends)

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
 
-FORMS: Final = {
+_FORMS: Final = {
     ".csv": "pages",
     ".jsonl": "pages",
     ".parquet": "pages",
@@ -23,13 +23,13 @@ FORMS: Final = {
 
 
 def export_to(target: object) -> Callable[[Path, Settings], None]:
-    """What `scrapy export` does. Raises `OptionError` for a name that ends like none of `FORMS`."""
+    """What `scrapy export` does. Raises `OptionError` for a name that ends like none of `_FORMS`."""
     ending = PurePosixPath(target).suffix if isinstance(target, str) else ""
-    if ending not in FORMS:
-        raise OptionError(f"{target!r} names no format of an export: end it with {', '.join(FORMS)}")
+    if ending not in _FORMS:
+        raise OptionError(f"{target!r} names no format of an export: end it with {', '.join(_FORMS)}")
     if ending == ".parquet" and find_spec("pyarrow") is None:
         raise OptionError(f"{target} needs pyarrow: {how_to_install('export')}")
-    return partial(_write, FORMS[ending], str(target))
+    return partial(_write, _FORMS[ending], str(target))
 
 
 def _write(form: str, target: str, directory: Path, settings: Settings) -> None:

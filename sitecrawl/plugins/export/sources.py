@@ -31,9 +31,9 @@ from sitecrawl.plugins.export.jsonld import PATH, LinkedData
 from sitecrawl.plugins.export.lean import lean
 from sitecrawl.urls.url import parse
 
-MAX_VALUES: Final = 10_000
+_MAX_VALUES: Final = 10_000
 """Of one source on one page."""
-MAX_TEXT: Final = 16 << 20
+_MAX_TEXT: Final = 16 << 20
 """Characters of them: in elements within one another the same text comes again and again."""
 _URL_SECONDS: Final = 0.05
 
@@ -131,11 +131,11 @@ class Source:
     def places(self, page: PageText) -> list[Any]:
         """For `each`: elements of the page's tree, or objects of its JSON-LD."""
         if self.kind == "jsonld":
-            return page.data.values(page.data.of_type(self.type), self.properties)[:MAX_VALUES]
+            return page.data.values(page.data.of_type(self.type), self.properties)[:_MAX_VALUES]
         if self.kind == "json":
-            return [found for found in self._in_json(page.answer) if isinstance(found, dict)][:MAX_VALUES]
+            return [found for found in self._in_json(page.answer) if isinstance(found, dict)][:_MAX_VALUES]
         found = () if page.root is None else self.selector(page.root)
-        return [place for place in found if isinstance(place, etree.ElementBase | etree._Element)][:MAX_VALUES]  # noqa: SLF001
+        return [place for place in found if isinstance(place, etree.ElementBase | etree._Element)][:_MAX_VALUES]  # noqa: SLF001
 
     def values(self, page: PageText, place: Any, *, markup: bool = False) -> list[Any]:
         """What it finds at `place`, an element or an object; None for the whole page. `markup`: elements as HTML."""
@@ -170,8 +170,8 @@ class Source:
 def _taken(values: Iterator[Any]) -> list[Any]:
     """As many as one source may find."""
     taken: list[Any] = []
-    room = MAX_TEXT
-    for value in islice(values, MAX_VALUES):
+    room = _MAX_TEXT
+    for value in islice(values, _MAX_VALUES):
         taken.append(value)
         room -= len(value) if isinstance(value, str) else 1
         if room < 0:

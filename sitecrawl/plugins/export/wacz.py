@@ -38,7 +38,7 @@ from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.passing import Once, Sorted
 from sitecrawl.plugins.export.surt import surt
 
-VERSION: Final = "1.1.1"
+_VERSION: Final = "1.1.1"
 _BLOCK: Final = 3_000
 """Lines of the index that are compressed together, as other writers have it."""
 _PIECE: Final = 1 << 20
@@ -86,7 +86,7 @@ class WaczWriter:
                 "resources": self._resources,
                 "title": title,
                 "created": _seconds(self._now),
-                "wacz_version": VERSION,
+                "wacz_version": _VERSION,
                 "software": software,
             }
             package = json.dumps(description, indent=2).encode()

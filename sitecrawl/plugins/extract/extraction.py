@@ -15,7 +15,7 @@ from sitecrawl.plugins.extract.rule import Field, Rule, RuleSet
 from sitecrawl.plugins.extract.values import Unfit
 from sitecrawl.urls.url import Url, parse
 
-MAX_ITEMS: Final = 10_000
+_MAX_ITEMS: Final = 10_000
 """Of one rule on one page."""
 
 
@@ -68,7 +68,7 @@ class Extraction:
         for rule in self.rules.rules:
             if rule.applies_to(self.page):
                 places: Sequence[Any] = [None] if rule.each is None else rule.each.places(self.page)
-                for place in places[:MAX_ITEMS]:
+                for place in places[:_MAX_ITEMS]:
                     if time.monotonic() > end:
                         self.is_cut = True
                         return

@@ -1,7 +1,7 @@
 """Best first: what a link promises, after Hersovici and others, "The shark-search algorithm" (WWW 1998).
 
-    promise = LINK * relevance of the link's words + (1 - LINK) * inherited
-    inherited = the page's relevance, or FADING * what was promised of the page, whichever is more
+    promise = _LINK * relevance of the link's words + (1 - _LINK) * inherited
+    inherited = the page's relevance, or _FADING * what was promised of the page, whichever is more
 
 Besides, a link counts by where it leads: pages of one folder are about one thing, so the mean relevance of the pages
 that were read there speaks for those that were not. The folders that are known are bounded, those longest unseen go.
@@ -19,13 +19,13 @@ from sitecrawl.plugins.focused.words import url_text
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.topic import Topic
 
-LINK: Final = 0.5
+_LINK: Final = 0.5
 """The weight of the link's own words."""
-FADING: Final = 0.5
+_FADING: Final = 0.5
 """What is left of a promise behind every page that does not keep it."""
-PLACE: Final = 0.3
+_PLACE: Final = 0.3
 """The weight of the folder, where some of its pages are known."""
-MAX_FOLDERS: Final = 10_000
+_MAX_FOLDERS: Final = 10_000
 SCALE: Final = 1000
 """A promise of 1 as a priority."""
 
@@ -33,7 +33,7 @@ SCALE: Final = 1000
 class Folders:
     """The mean relevance of the pages of folders."""
 
-    def __init__(self, limit: int = MAX_FOLDERS) -> None:
+    def __init__(self, limit: int = _MAX_FOLDERS) -> None:
         self._limit = limit
         self._sums: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
@@ -82,11 +82,11 @@ class Focus:
 
         A priority above all promises is someone else's, as a seed's.
         """
-        inherited = max(relevance, FADING * promised / SCALE if 0 < promised <= SCALE else 0.0)
+        inherited = max(relevance, _FADING * promised / SCALE if 0 < promised <= SCALE else 0.0)
         own = self.topic.relevance([f"{link.text} {url_text(link.url)}" for link in links])
         return [round(SCALE * self._promise(link, words, inherited)) for link, words in zip(links, own, strict=True)]
 
     def _promise(self, link: Link, words: float, inherited: float) -> float:
-        promise = LINK * words + (1 - LINK) * inherited
+        promise = _LINK * words + (1 - _LINK) * inherited
         place = self._folders.mean(link.url)
-        return promise if place is None else (1 - PLACE) * promise + PLACE * place
+        return promise if place is None else (1 - _PLACE) * promise + _PLACE * place

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-MAX_TEXT: Final = 100_000
+_MAX_TEXT: Final = 100_000
 """Characters of a text that are looked at: what a page is about, it says before."""
 
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -22,7 +22,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def words(text: str) -> Iterator[str]:
     """The words of a text, in their order."""
-    for run in _WORD.findall(text[:MAX_TEXT].casefold()):
+    for run in _WORD.findall(text[:_MAX_TEXT].casefold()):
         if len(run) > 2 and _IS_SPACELESS.match(run):
             yield from (run[n : n + 2] for n in range(len(run) - 1))
         else:

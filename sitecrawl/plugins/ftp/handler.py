@@ -34,11 +34,11 @@ from sitecrawl.urls.url import FTP, Url, parse
 
 logger = logging.getLogger(__name__)
 
-PROTOCOL: Final = "FTP"
+_PROTOCOL: Final = "FTP"
 """The protocol of the responses."""
-SKIPPED: Final = "ftp/skipped_entries"
+_SKIPPED: Final = "ftp/skipped_entries"
 """Counts lines of listings that name nothing to be fetched."""
-LOOPS: Final = "ftp/loops"
+_LOOPS: Final = "ftp/loops"
 """Counts folders that are folders above themselves, by a symbolic link."""
 _NOT_LINKS: Final = 3
 """Elements of a listing's page that count as links do, and are none."""
@@ -112,14 +112,14 @@ class FtpDownloadHandler(BaseDownloadHandler):
             status, body = status_of(answer.code), answer.reply
             headers["Content-Type"] = "text/plain"
         kind = responsetypes.from_args(headers=headers, url=url.href, body=body)
-        return kind(url.href, status=status, headers=headers, body=body, ip_address=session.ip, protocol=PROTOCOL)
+        return kind(url.href, status=status, headers=headers, body=body, ip_address=session.ip, protocol=_PROTOCOL)
 
     def _page(self, url: Url, listing: Listing, *, is_loop: bool) -> bytes:
         if is_loop:
-            self._stats.inc_value(LOOPS)
+            self._stats.inc_value(_LOOPS)
             return page_of(folder_url(url), (), "This is a folder above, which is listed there.")
         if listing.skipped:
-            self._stats.inc_value(SKIPPED, listing.skipped)
+            self._stats.inc_value(_SKIPPED, listing.skipped)
         if listing.is_full:
             logger.info("%s has more than %d entries: the others are left out", url.href, len(listing.entries))
             self._stats.inc_value(limits.FTP_ENTRIES.stat)

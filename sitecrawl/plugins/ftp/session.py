@@ -34,9 +34,9 @@ from sitecrawl.http.ending import Ending
 from sitecrawl.plugins.ftp.listing import Listing, parse_list, parse_mlsd
 from sitecrawl.plugins.ftp.location import Location, namesake
 
-MAX_REPLY: Final = 64 << 10
+_MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""
-BUSY: Final = 421
+_BUSY: Final = 421
 """The reply of a server that has no room for another client now."""
 DONE: Final = 226
 _CHUNK: Final = 64 << 10
@@ -197,7 +197,7 @@ class Session:
         self._client.blame.answered(address, port)
 
     async def _streams(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(self._address, port, local_addr=self._bind, limit=MAX_REPLY)
+        return await asyncio.open_connection(self._address, port, local_addr=self._bind, limit=_MAX_REPLY)
 
     async def _log_in(self) -> None:
         try:
@@ -206,7 +206,7 @@ class Session:
                 await self._command(f"PASS {self._login.password}")
             await self._command("TYPE I")
         except _Refused as error:
-            if error.code != BUSY:
+            if error.code != _BUSY:
                 raise LoginRefused(error.reply.decode("latin-1")) from error
             raise
 
@@ -306,12 +306,12 @@ class Session:
             try:
                 line = await self._control[0].readuntil(b"\n")
             except asyncio.LimitOverrunError:
-                size = MAX_REPLY + 1
+                size = _MAX_REPLY + 1
             else:
                 self._received += len(line)
                 size += len(line)
                 lines.append(line.rstrip(b"\r\n"))
-            if size > MAX_REPLY:
+            if size > _MAX_REPLY:
                 raise DownloadFailedError("A reply that does not end")
             if not lines[0][:3].isdigit():
                 raise DownloadFailedError("What answers speaks no FTP")

@@ -29,7 +29,7 @@ from sitecrawl.plugins.keyword.spider import FOUND, KeywordSpider
 from sitecrawl.urls.place import KINDS
 from sitecrawl.urls.url import guess_url
 
-INTERRUPTED: Final = 130
+_INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as of other programs: 128 and the number of the signal."""
 _MAX_WANT_TIME: Final = 30.0
 """Seconds: whoever waits for an answer wants to hear that there is no network."""
@@ -128,7 +128,7 @@ def _tell(spider: KeywordSpider, stats: Mapping[str, Any], start: str) -> int:
         return 0
     if reason == "shutdown":
         print(f"KeywordHunter: interrupted; not found on {spider.read} pages", file=sys.stderr)
-        return INTERRUPTED
+        return _INTERRUPTED
     if reason not in BY_ITSELF:
         words = ending(reason) if reason in REASONS else f"ended: {reason}"
         why = spider.trouble or f"the crawl {words}"

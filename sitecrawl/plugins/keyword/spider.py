@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOUND: Final = "keyword_found"
 """The reason with which a crawl ends that has found its keyword."""
-FOLDER_FAILED: Final = "output_dir_error"
+_FOLDER_FAILED: Final = "output_dir_error"
 
 _DEFAULTS: Final = {"order": "bfs", "max_depth": "4", "scope": "any"}
 """The start is depth 1 here and 0 elsewhere: 4 links from it are depth 5."""
@@ -83,7 +83,7 @@ class KeywordSpider(SiteSpider):
             except StorageError as error:
                 self.trouble = str(error)
                 self.logger.error("%s", error)
-                raise CloseSpider(FOLDER_FAILED) from error
+                raise CloseSpider(_FOLDER_FAILED) from error
         return page
 
     def extract(self, response: Response, page: PageItem) -> Iterable[Any]:

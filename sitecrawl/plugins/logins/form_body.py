@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from sitecrawl.page.charset import of_label
 
-IN_PARTS: Final = "multipart/form-data"
+_IN_PARTS: Final = "multipart/form-data"
 Entries = Sequence[tuple[str, str]]
 """Names and values, in their order."""
 _REFERENCE: Final = "xmlcharrefreplace"
@@ -22,7 +22,7 @@ _REFERENCE: Final = "xmlcharrefreplace"
 def form_body(entries: Entries, enctype: str, charset: str) -> tuple[str, bytes]:
     """The Content-Type and the body, for what a form says of its `enctype`."""
     lines = [(_crlf(name), _crlf(value)) for name, value in entries]
-    if enctype.strip().lower() == IN_PARTS:
+    if enctype.strip().lower() == _IN_PARTS:
         return _in_parts(lines, charset)
     return "application/x-www-form-urlencoded", urlencode(lines, encoding=charset, errors=_REFERENCE).encode()
 
@@ -42,7 +42,7 @@ def _in_parts(entries: Entries, charset: str) -> tuple[str, bytes]:
         for name, value in entries
     ]
     body = "".join([*parts, f"--{boundary}--\r\n"]).encode(charset, _REFERENCE)
-    return f"{IN_PARTS}; boundary={boundary}", body
+    return f"{_IN_PARTS}; boundary={boundary}", body
 
 
 def _in_quotes(name: str) -> str:

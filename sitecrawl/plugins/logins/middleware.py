@@ -27,13 +27,13 @@ from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 
 logger = logging.getLogger(__name__)
 
-LOGINS: Final = "login/logins"
+_LOGINS: Final = "login/logins"
 """Counts logins by forms that worked."""
-FORBIDDEN: Final = "login/forbidden"
+_FORBIDDEN: Final = "login/forbidden"
 """Counts URLs that were not asked for, so that the crawl stays logged in."""
-PUT_BACK: Final = "login/put_back"
+_PUT_BACK: Final = "login/put_back"
 """Counts pages that wait, for nobody is logged in."""
-MOST_TIMES: Final = 2
+_MOST_TIMES: Final = 2
 """So often a page is asked for again after a login: a session may end at any page, but hardly thrice at the same."""
 
 
@@ -73,7 +73,7 @@ class LoginMiddleware:
             return None
         fetch, session = found
         if rule := session.login.forbids(request.url):
-            self._crawl.stats.inc_value(FORBIDDEN)
+            self._crawl.stats.inc_value(_FORBIDDEN)
             fetch.exclude(rule)
             raise IgnoreRequest(f"{request.url} is not asked for: {of_rule(rule)}")
         if not session.login.covers(request.url):
@@ -104,7 +104,7 @@ class LoginMiddleware:
         except LoginFailed as error:
             self._crawl.refusals.met(url, Refusal(RefusalKind.LOGIN_FAILED, str(error)))
             raise
-        self._crawl.stats.inc_value(LOGINS)
+        self._crawl.stats.inc_value(_LOGINS)
         logger.info("Logged in at %s", host_of(url))
 
     async def _told(self, session: Session) -> None:
@@ -120,7 +120,7 @@ class LoginMiddleware:
 
     def _later(self, request: Request, fetch: Fetch, error: LoginFailed) -> Request:
         """Back into the frontier, as where a robots.txt cannot be had: a host that lets nobody in is given up."""
-        self._crawl.stats.inc_value(PUT_BACK)
+        self._crawl.stats.inc_value(_PUT_BACK)
         fetch.failed(LoginFailed.__name__)
         self._crawl.outcomes.hindered(fetch.visit, f"the login failed: {error}")
         self._crawl.frontier.downloaded(fetch.visit, 0.0, failed=True)
@@ -175,7 +175,7 @@ def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Re
     crawl.refusals.met(request.url, Refusal(RefusalKind.LOGGED_OUT))
     fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept
     times = request.meta.get(LOGGED_OUT, 0)
-    if times >= MOST_TIMES:
+    if times >= _MOST_TIMES:
         session.needless(times)
         raise LoggedOut(f"{request.url} says that nobody is logged in, whoever is")
     had_failed = session.failure is not None

@@ -46,7 +46,7 @@ from sitecrawl.plugins.recrawl.versions import Version, Versions
 
 logger = logging.getLogger(__name__)
 
-NO_STORE: Final = "no_page_store"
+_NO_STORE: Final = "no_page_store"
 """Finish reason of a crawl that has no page store to compare pages with."""
 _PLACES: Final = 998
 """Number of priorities between those of sitemaps and of links."""
@@ -85,7 +85,7 @@ class Again(Participant):
         """
         self._crawl = crawl = Crawl.of(self._crawler)
         if crawl.pages.store is None:
-            stop(self._crawler, NO_STORE)
+            stop(self._crawler, _NO_STORE)
             return 0.0
         rounds = read_rounds(crawl.database)
         is_open = bool(rounds) and rounds[-1].is_open

@@ -16,7 +16,7 @@ from sitecrawl.plugins.remote import REMOTE, REMOTE_OPTIONS
 
 OBJECTS: Final = frozenset({"s3", "s3a"})
 """An object is there when its upload has ended, and not before."""
-FILES: Final = "file"
+_FILES: Final = "file"
 """A disk, perhaps one that is shared: a file is written under another name, synced, and moved."""
 
 _SECRET: Final = expression(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
@@ -63,7 +63,7 @@ def safe_name(name: str) -> str:
 
 def _check(url: str) -> None:
     scheme, _, rest = url.partition("://")
-    if scheme not in OBJECTS | {FILES}:
+    if scheme not in OBJECTS | {_FILES}:
         raise OptionError(f"A store elsewhere is a URL with one of the schemes file, s3, s3a, and not {scheme!r}")
     if _PASSWORD.search(url):
         raise OptionError(
@@ -74,7 +74,7 @@ def _check(url: str) -> None:
         raise OptionError(f"The {scheme} URL of a store elsewhere has a space, a ?, a # or a :: in it: take that out")
     if not rest.strip("/"):
         raise OptionError(f"The URL {url!r} names no place in the store")
-    if scheme == FILES and not rest.startswith("/"):
+    if scheme == _FILES and not rest.startswith("/"):
         raise OptionError(f"The URL {url!r} has to begin with {scheme}:/// and a whole path")
 
 

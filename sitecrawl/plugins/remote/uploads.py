@@ -17,8 +17,8 @@ from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
 """Seconds after a failed attempt; each is twice the one before."""
 
 
@@ -50,7 +50,7 @@ def files_at(url: str, number: int) -> str:
 class Uploads:
     """See the module."""
 
-    def __init__(self, remote: Remote, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, remote: Remote, first_pause: float = _FIRST_PAUSE) -> None:
         self.remote = remote
         self.files = 0
         """Files that the store has, without those that were made."""
@@ -110,7 +110,7 @@ class Uploads:
                 self.failures += 1
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_over, pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, _LONGEST_PAUSE)
             except (SitecrawlError, OSError) as error:  # of the file here: another attempt would meet the same
                 logger.error("Not sent to %s: %s", self.remote.url, error)
                 self.failures += 1

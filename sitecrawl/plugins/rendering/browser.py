@@ -69,7 +69,7 @@ _MEMORY_LOOK: Final = 0.5
 _CLOSING: Final = 5.0
 """Seconds for a page, or the browser, to close."""
 _PICTURE: Final = {"format": "webp", "quality": 60}
-MAX_PICTURE: Final = 1 << 20
+_MAX_PICTURE: Final = 1 << 20
 """Bytes of a picture; a larger one is not kept."""
 PICTURE_TYPE: Final = b"image/webp"
 _FAILURES: Final = 3
@@ -281,7 +281,7 @@ class Browser:
         session = await page.context.new_cdp_session(page)
         answer = await session.send("Page.captureScreenshot", dict(_PICTURE))
         picture = base64.b64decode(answer["data"])
-        if len(picture) <= MAX_PICTURE:
+        if len(picture) <= _MAX_PICTURE:
             return picture
         self._stats.inc_value("rendering/screenshots_too_large")
         return None

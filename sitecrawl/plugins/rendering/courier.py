@@ -27,17 +27,17 @@ from sitecrawl.plugins.rendering.proxy import Asked, ProxyAnswer
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE: Final = 8
+_AT_ONCE: Final = 8
 """Requests of a page that are under way together; a browser has up to six a host."""
-REQUESTS: Final = "rendering/requests"
+_REQUESTS: Final = "rendering/requests"
 """Counts what browsers asked for, beside the pages themselves."""
 KEPT: Final = "rendering/requests_kept"
 """Of these, those that were stored already, and not sent."""
-FORBIDDEN: Final = "rendering/forbidden"
+_FORBIDDEN: Final = "rendering/forbidden"
 """Of these, those that robots.txt forbids."""
 FAILED: Final = "rendering/requests_failed"
 """Of these, those that brought nothing."""
-BROWSERS: Final = "rendering/requests_of_browser"
+_BROWSERS: Final = "rendering/requests_of_browser"
 """Counts what browsers wanted for themselves, and did not get."""
 
 _IDENTITY: Final = (b"user-agent", b"accept-language")
@@ -63,7 +63,7 @@ _REFUSED: Final = ProxyAnswer(403)
 _NOTHING: Final = ProxyAnswer(502)
 
 
-MAX_SIZE: Final = 32 << 20
+_MAX_SIZE: Final = 32 << 20
 """Bytes of all bodies."""
 _MAX_BODY: Final = 4 << 20
 _TYPES: Final = (
@@ -98,7 +98,7 @@ class Kept:
     what differs from page to page.
     """
 
-    def __init__(self, max_size: int = MAX_SIZE) -> None:
+    def __init__(self, max_size: int = _MAX_SIZE) -> None:
         self._max_size = max_size
         self._answers: OrderedDict[str, ProxyAnswer] = OrderedDict()
         self._size = 0
@@ -145,7 +145,7 @@ class Courier:
         self._origin = _origin(page.url)
         self._made = 0
         self._size = 0
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._gate = asyncio.Semaphore(_AT_ONCE)
         self._told: set[AnyLimit] = set()
         self.exchanges: list[Exchange] = []
         """What came, in its order."""
@@ -160,12 +160,12 @@ class Courier:
             first, self._answer = self._answer, None
             return first
         if _is_the_browsers(asked):
-            self._network.stats.inc_value(BROWSERS)
+            self._network.stats.inc_value(_BROWSERS)
             return _REFUSED
         if self._made >= self._network.options.requests:
             return self._beyond(limits.RENDER_REQUESTS)
         self._made += 1
-        self._network.stats.inc_value(REQUESTS)
+        self._network.stats.inc_value(_REQUESTS)
         return await self._got(asked)
 
     async def _got(self, asked: Asked) -> ProxyAnswer:
@@ -177,7 +177,7 @@ class Courier:
         try:
             request = self._request(asked)
             if not await self._network.allows(asked.url, self._page):
-                stats.inc_value(FORBIDDEN)
+                stats.inc_value(_FORBIDDEN)
                 return _REFUSED
             async with self._gate:
                 return await self._fetched(asked, request)

@@ -31,15 +31,15 @@ from sitecrawl.plugins.rendering.unrendered import Unrendered
 
 logger = logging.getLogger(__name__)
 
-PAGES: Final = "rendering/pages"
+_PAGES: Final = "rendering/pages"
 """Counts pages that were rendered."""
-GAINED: Final = "rendering/gained"
+_GAINED: Final = "rendering/gained"
 """Of these, those that have more links or text than came over the wire."""
-PLAIN: Final = "rendering/plain"
+_PLAIN: Final = "rendering/plain"
 """Counts pages that could have been rendered, and were taken as they came: nothing would have come of it."""
 FAILED: Final = "rendering/failed"
 """Counts attempts that brought nothing."""
-GIVEN_UP: Final = "rendering/given_up"
+_GIVEN_UP: Final = "rendering/given_up"
 """Counts pages that could not be rendered in any attempt, and were taken as they came."""
 
 
@@ -90,7 +90,7 @@ class RenderingMiddleware:
         if page.content_type not in HTML or page.quarantined:
             return response
         if self._sections is not None and not self._sections.wants(page):
-            self._crawl.stats.inc_value(PLAIN)
+            self._crawl.stats.inc_value(_PLAIN)
             return response
         return await self._rendered(fetch, response, page)
 
@@ -120,8 +120,8 @@ class RenderingMiddleware:
         fetch.rendered(outcome.parts, outcome.urls, Sent(before.size, before.charset))
         gained = has_gained(before, reading.look_at(rendered))
         self._unrendered.discard(fetch.visit.key)
-        self._crawl.stats.inc_value(PAGES)
-        self._crawl.stats.inc_value(GAINED, int(gained))
+        self._crawl.stats.inc_value(_PAGES)
+        self._crawl.stats.inc_value(_GAINED, int(gained))
         if self._sections is not None:
             self._sections.learn(before, gained=gained)
         return rendered
@@ -149,7 +149,7 @@ class RenderingMiddleware:
         self._crawl.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
 
     def _as_it_came(self, fetch: Fetch, response: Response, error: Exception) -> Response:
-        self._crawl.stats.inc_value(GIVEN_UP)
+        self._crawl.stats.inc_value(_GIVEN_UP)
         fetch.not_rendered()
         if isinstance(error, Crashed):
             self._note_unrendered(fetch)

@@ -31,9 +31,9 @@ from cryptography.x509.oid import NameOID
 from sitecrawl.page.items import Headers
 
 _LIFETIME: Final = timedelta(days=365)
-MAX_HEAD: Final = 256 << 10
+_MAX_HEAD: Final = 256 << 10
 """Bytes of a request's line and headers."""
-MAX_BODY: Final = 1 << 20
+_MAX_BODY: Final = 1 << 20
 """Bytes of a request's body."""
 _OF_CONNECTION: Final = frozenset(
     {b"connection", b"proxy-connection", b"keep-alive", b"te", b"upgrade", b"proxy-authorization", b"content-length"}
@@ -77,7 +77,7 @@ class Proxy:
 
     async def open(self) -> str:
         """Begin to listen; gives the proxy's URL."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=MAX_HEAD)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_MAX_HEAD)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
@@ -151,7 +151,7 @@ async def _body(reader: asyncio.StreamReader, headers: Headers) -> bytes:
     lengths = [value for name, value in headers if name.lower() == b"content-length"]
     length = int(lengths[0]) if lengths else 0
     chunked = any(name.lower() == b"transfer-encoding" for name, _ in headers)
-    if chunked or not 0 <= length <= MAX_BODY:
+    if chunked or not 0 <= length <= _MAX_BODY:
         raise _NoRequest
     return await reader.readexactly(length)
 

@@ -42,7 +42,7 @@ MAX_FOLDERS: Final = 30
 """In one, that are sections of their own, and as many kinds of queries."""
 _MAX_NAMES: Final = 4
 """In a query that is told apart from others."""
-MAX_SECTIONS: Final = 10_000
+_MAX_SECTIONS: Final = 10_000
 """That are remembered: the first ones. In others shells alone are rendered."""
 _SHELLS: Final = " shells"
 """Behind the name of a section, that of its shells: no URL has a space."""
@@ -96,7 +96,7 @@ class Sections(Participant):
             return False
         section = self._section_of(page)
         if section not in self._known:
-            return len(self._known) < MAX_SECTIONS or _is_shell(page)
+            return len(self._known) < _MAX_SECTIONS or _is_shell(page)
         if not self._is_in_vain(section):
             return True
         self._passed[section] += 1
@@ -130,7 +130,7 @@ class Sections(Participant):
         """A page, here as it came, has been rendered."""
         section = self._section_of(page)
         if section not in self._known:
-            if len(self._known) >= MAX_SECTIONS:
+            if len(self._known) >= _MAX_SECTIONS:
                 return
             self._note(section)
         pages, gains = self._known.get(section, (0, 0))

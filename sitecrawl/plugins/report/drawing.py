@@ -11,7 +11,7 @@ WIDTH: Final = 560
 HEIGHT: Final = 190
 LEFT: Final = 62
 RIGHT: Final = 8
-TOP: Final = 8
+_TOP: Final = 8
 BOTTOM: Final = 24
 _HALF_A_MARK: Final = 44
 """A mark of the axis of time is as wide, to either side."""
@@ -71,7 +71,7 @@ def chart(
         return round(LEFT + (at - times[0]) / span * (WIDTH - LEFT - RIGHT), 1)
 
     def y(value: float) -> float:
-        return round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1)
+        return round(HEIGHT - BOTTOM - value / top * (HEIGHT - _TOP - BOTTOM), 1)
 
     lines = []
     for (name, values), colour in zip(named.items(), colours, strict=False):

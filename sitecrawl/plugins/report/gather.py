@@ -31,10 +31,10 @@ from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls,
 from sitecrawl.plugins.report.web import Web, read_web
 
 HOSTS: Final = 50
-ROUNDS: Final = 31
+_ROUNDS: Final = 31
 """Rounds over what is known that are shown: the newest."""
-DEMOTED: Final = 100
-ROWS: Final = 25
+_DEMOTED: Final = 100
+_ROWS: Final = 25
 PICTURES: Final = 12
 
 _REPEATED = """
@@ -144,11 +144,11 @@ def gather(directory: Path) -> ReportData:
             outcomes=reader.outcomes(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
-            held=list(islice(reader.held(), DEMOTED)),
+            held=list(islice(reader.held(), _DEMOTED)),
             held_count=held_count,
             dead=[(link, referrers.get(link.key, "")) for link in urls.dead],
             stored=stored,
-            rounds=read_rounds(reader.database)[: -ROUNDS - 1 : -1],
+            rounds=read_rounds(reader.database)[: -_ROUNDS - 1 : -1],
             web=web,
         )
 
@@ -180,7 +180,7 @@ def _read_pages(directory: Path) -> tuple[Stored, Web]:
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(
             captures, size, first, last, copies,
-            tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
-            tuple(islice(_facts(reader), ROWS)),
+            tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), _ROWS)),
+            tuple(islice(_facts(reader), _ROWS)),
             tuple(_pictures(reader)),
         ), read_web(reader)  # fmt: skip

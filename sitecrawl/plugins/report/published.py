@@ -72,11 +72,11 @@ def _of(source: str, percents: Mapping[str, float]) -> dict[str, tuple[Published
     return {name: (Published(round(percent / 100, 6), source),) for name, percent in percents.items()}
 
 
-STATUSES: Final = _of(
+_STATUSES: Final = _of(
     "mercator",
     {"200": 87.03, "404": 7.43, "302": 3.33, "301": 1.12, "403": 0.43, "401": 0.30, "500": 0.11},
 )
-LANGUAGES: Final = _of(
+_LANGUAGES: Final = _of(
     "common-crawl",
     {
         "en": 43.42, "ru": 6.04, "de": 5.30, "ja": 5.04, "zh": 4.81, "es": 4.54, "fr": 4.40, "it": 2.53, "pt": 2.31,
@@ -98,11 +98,11 @@ _TYPES_2024: Final = _of(
         "text/calendar": 0.03, "application/xhtml+xml": 0.01,
     },
 )  # fmt: skip
-TYPES: Final = {name: _TYPES_1999.get(name, ()) + _TYPES_2024.get(name, ()) for name in (*_TYPES_1999, *_TYPES_2024)}
+_TYPES: Final = {name: _TYPES_1999.get(name, ()) + _TYPES_2024.get(name, ()) for name in (*_TYPES_1999, *_TYPES_2024)}
 GROUPS: Final[Mapping[str, Mapping[str, tuple[Published, ...]]]] = {
-    "statuses": STATUSES,
-    "types": TYPES,
-    "languages": LANGUAGES,
+    "statuses": _STATUSES,
+    "types": _TYPES,
+    "languages": _LANGUAGES,
 }
 """Shares, by the name of what is counted, and what it is."""
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, TypeVar
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 
-TOP_PAGES: Final = 25
-DEAD_LINKS: Final = 100
+_TOP_PAGES: Final = 25
+_DEAD_LINKS: Final = 100
 
 
 class DeadLink(NamedTuple):
@@ -53,10 +53,10 @@ def count_urls(reader: FrontierReader) -> UrlTotals:
         importance = reader.importance(record)
         _count(found, record, importance)
         page = KnownUrl(importance, record.depth, record.status, record.state.name.lower(), record.url)
-        _keep(found.top, TOP_PAGES, page)
+        _keep(found.top, _TOP_PAGES, page)
         if _is_dead(record):
             found.dead_count += 1
-            _keep(found.dead, DEAD_LINKS, DeadLink(importance, record.url, record.status, key, record.referrer))
+            _keep(found.dead, _DEAD_LINKS, DeadLink(importance, record.url, record.status, key, record.referrer))
     found.top.sort(reverse=True)
     found.dead.sort(reverse=True)
     return found

@@ -29,20 +29,20 @@ from sitecrawl.plugins.webhooks.hook import Event, Webhook
 
 logger = logging.getLogger(__name__)
 
-ATTEMPT_SECONDS: Final = 10.0
+_ATTEMPT_SECONDS: Final = 10.0
 """For one attempt, from the name's look-up to the end of the answer."""
-PAUSES: Final = (1.0, 5.0, 25.0)
+_PAUSES: Final = (1.0, 5.0, 25.0)
 """Seconds between attempts: of these there is one more."""
 MAX_WAITING: Final = 100
 """Letters that wait for one webhook; of more, the oldest are dropped."""
-MAX_ANSWER: Final = 65_536
+_MAX_ANSWER: Final = 65_536
 """Bytes of an answer that are read, for its connection to end in peace: nothing in it matters but its status."""
 
 SENT: Final = "webhooks/sent"
 FAILED: Final = "webhooks/failed"
 DROPPED: Final = "webhooks/dropped"
 
-SCHEMA: Final = 1
+_SCHEMA: Final = 1
 """Raised when a field goes, or means something else; not when one comes."""
 
 
@@ -60,7 +60,7 @@ class Letter:
     @property
     def body(self) -> bytes:
         time = datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        head = {"schema": SCHEMA, "id": self.id, "event": self.event, "time": time, "sitecrawl": __version__}
+        head = {"schema": _SCHEMA, "id": self.id, "event": self.event, "time": time, "sitecrawl": __version__}
         return json.dumps({**head, **self.fields}).encode()
 
     def headers(self, body: bytes, secret: bytes) -> list[tuple[bytes, bytes]]:
@@ -75,8 +75,8 @@ class Letter:
 
 
 class Courier:
-    """`counted` is called with the statistic that has one more. `pauses` and `seconds`: see `PAUSES` and
-    `ATTEMPT_SECONDS`.
+    """`counted` is called with the statistic that has one more. `pauses` and `seconds`: see `_PAUSES` and
+    `_ATTEMPT_SECONDS`.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class Courier:
         client: Client,
         counted: Callable[[str], None],
         *,
-        pauses: Sequence[float] = PAUSES,
-        seconds: float = ATTEMPT_SECONDS,
+        pauses: Sequence[float] = _PAUSES,
+        seconds: float = _ATTEMPT_SECONDS,
     ) -> None:
         self.hook = hook
         self._client = client
@@ -171,7 +171,7 @@ class Courier:
         late = HttpError(f"nothing came within {self._seconds:g} seconds")
         alarm = asyncio.get_running_loop().call_later(self._seconds, download.end, late)
         try:
-            await download.run(max_size=MAX_ANSWER)
+            await download.run(max_size=_MAX_ANSWER)
         except http.BadCertificate as error:
             return str(error), False
         except HttpError as error:

@@ -42,8 +42,8 @@ from sitecrawl.plugins.webhooks.hook import Event, Webhook, read_hooks
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 1.0
-CLOSING_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 1.0
+_CLOSING_SECONDS: Final = 10.0
 """For which the end of a crawl waits for its webhooks at the most."""
 _STALL: Final = 300.0
 """Seconds without a fetch, although something could be fetched, after which the crawl counts as stalled."""
@@ -98,7 +98,7 @@ class Webhooks:
             words = f"goes on ({_OF_PREVIOUS.get(previous, 'after its end')})" if resumed else "begins"
             self._tell(Event.START, words, resumed=resumed, previous=previous or None)
         self._ticks = create_looping_call(self._tick)
-        self._ticks.start(LOOK_SECONDS, now=True)
+        self._ticks.start(_LOOK_SECONDS, now=True)
 
     async def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
@@ -120,7 +120,7 @@ class Webhooks:
             if found is not None:
                 words, about["round"] = f"{words} ({found})", asdict(found)
             self._tell(Event.END, words, reason=printable(reason, _REASON), **about)
-        await asyncio.gather(*(courier.close(CLOSING_SECONDS) for courier in self._couriers))
+        await asyncio.gather(*(courier.close(_CLOSING_SECONDS) for courier in self._couriers))
         self._client.close()
 
     # What is told

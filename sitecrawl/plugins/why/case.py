@@ -20,7 +20,7 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.plugins.why.source import Source, content_of
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
 
-PAGES: Final = frozenset({"page", "other"})
+_PAGES: Final = frozenset({"page", "other"})
 """Kinds of captures whose bodies are compared."""
 
 
@@ -159,7 +159,7 @@ def _meant(source: Source, text: str) -> Url:
 
 def _body_of(source: Source, versions: Sequence[Capture]) -> str:
     """The URL with whose page the body of the newest version is stored; empty if that is itself."""
-    newest = next((one for one in versions if one.payload_size and one.kind in PAGES), None)
+    newest = next((one for one in versions if one.payload_size and one.kind in _PAGES), None)
     original = source.pages.original_of(newest) if newest is not None and source.pages is not None else None
     return "" if newest is None or original is None or original.url_key == newest.url_key else original.url
 

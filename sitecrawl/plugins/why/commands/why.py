@@ -21,7 +21,7 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.plugins.why.explain import why
 from sitecrawl.plugins.why.source import Source
 
-SEARCHED: Final = 1_000
+_SEARCHED: Final = 1_000
 """Pages: a second's work, or so."""
 
 
@@ -40,8 +40,8 @@ class Command(ReadingCommand):
             "--search-pages",
             type=int,
             metavar="N",
-            default=SEARCHED,
-            help=f"how many stored pages to search for links to an unknown URL (default: {SEARCHED:,})",
+            default=_SEARCHED,
+            help=f"how many stored pages to search for links to an unknown URL (default: {_SEARCHED:,})",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -58,7 +58,7 @@ class Command(ReadingCommand):
 
 
 @contextmanager
-def source_of(command: ReadingCommand, opts: argparse.Namespace, search_pages: int = SEARCHED) -> Iterator[Source]:
+def source_of(command: ReadingCommand, opts: argparse.Namespace, search_pages: int = _SEARCHED) -> Iterator[Source]:
     """What the crawl that a command means says of URLs; `search_pages`: how many stored pages to search for links to
     an unknown one. Raises `StorageError`.
     """
