@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any, Self
 
 from redis.exceptions import RedisError
@@ -17,7 +19,6 @@ from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
-from sitecrawl.pagestore.text import page_json
 
 
 class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
@@ -81,3 +82,27 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
 def serialize(item: Any) -> str:
     """JSON of an item as in scrapy-redis; of a page as in docs/page-store.md."""
     return page_json(item) if isinstance(item, PageItem) else default_serialize(item)
+
+
+def page_json(page: PageItem) -> str:
+    """One JSON object: the page's facts, the addresses of its links, and its body.
+
+    `body` is text where that is exact: encoded in `charset` it gives the very bytes again. Any other body is in
+    `body_base64`.
+    """
+    fields = ("url", "status", "fetched", "depth", "referrer", "content_type", "charset", "title", "canonical")
+    facts = {name: getattr(page, name) for name in (*fields, "noindex", "size")}
+    text = _exact_text(page.body, page.charset)
+    body = {"body_base64": base64.b64encode(page.body).decode()} if text is None else {"body": text}
+    return json.dumps({**facts, "links": [link.url for link in page.links], **body})
+
+
+def _exact_text(body: bytes, charset: str | None) -> str | None:
+    """`body` as text, if that loses nothing."""
+    if charset is None:
+        return None
+    try:
+        text = body.decode(charset)
+        return text if text.encode(charset) == body else None
+    except (UnicodeError, LookupError):
+        return None

@@ -27,8 +27,8 @@ from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
-from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.kept import FeedFiles, SpiderState, Totals
 from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.privates import wake
@@ -42,8 +42,6 @@ from sitecrawl.crawl.requests import (
     unpack_request,
     without_credentials,
 )
-from sitecrawl.crawl.spider_state import SpiderState
-from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import ContentFigures

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
@@ -25,6 +25,7 @@ from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.found_urls import FoundUrls, UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl
+from sitecrawl.crawl.kept import Told
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.own_frontier import own_frontier
@@ -35,7 +36,6 @@ from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.seeding import Seeding
-from sitecrawl.crawl.told import Told
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
@@ -52,10 +52,20 @@ from sitecrawl.urls.url import Schemes
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined
-    from sitecrawl.crawl.browser_load import BrowserLoad
 
 _ATTRIBUTE = "sitecrawl_crawl"
 """Attribute of a crawler with its crawl. A registry would keep every crawler whose engine failed to start."""
+
+
+class BrowserLoad(NamedTuple):
+    """Load of one process' rendering browser at one moment."""
+
+    shown: int
+    """Pages shown in a tab."""
+    waiting: int
+    """Pages waiting for a tab."""
+    memory: int
+    """Memory of the browser's processes in bytes; shared memory counts once."""
 
 
 @dataclass(frozen=True, eq=False)

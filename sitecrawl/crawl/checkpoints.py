@@ -25,7 +25,6 @@ from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.fetches import Fetches
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.frontiers import OurFrontier
-from sitecrawl.crawl.memory import MemoryWatch
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
@@ -201,3 +200,28 @@ class Checkpoints:
             logger.error("%s", error)
             self._stats.inc_value("scheduler/storage_errors")
             self.failure = "storage_error"
+
+
+class MemoryWatch(logging.Handler):
+    """Calls `found` once between `begin` and `end`, when a `MemoryError` is logged in any thread: the crawl ends, and
+    keeps the last checkpoint.
+
+    A `MemoryError` may come from half way through a change, so the state in memory may be inconsistent and is not
+    stored. No code handles one, so each is logged in the end by Scrapy, Twisted or asyncio.
+    """
+
+    def __init__(self, found: Callable[[], None]) -> None:
+        super().__init__()
+        self._found = found
+
+    def begin(self) -> None:
+        logging.getLogger().addHandler(self)
+
+    def end(self) -> None:
+        logging.getLogger().removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = record.exc_info[0] if record.exc_info else None
+        if kind is not None and issubclass(kind, MemoryError):
+            self.end()
+            self._found()

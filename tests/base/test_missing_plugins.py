@@ -11,9 +11,9 @@ from scrapy.utils.test import get_crawler
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.plugins import of_folder
+from sitecrawl.console.commands.crawl import arguments_of
 from sitecrawl.crawl.outputs import check_target, output
 from sitecrawl.crawl.page_reading import PageReading, page_reading
-from sitecrawl.spiders.described import arguments_of
 from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.job_file import job_in
 

@@ -12,9 +12,9 @@ import pytest
 from pagestore_helpers import exchange, page
 
 from sitecrawl.base.display import one_line
+from sitecrawl.console.commands.pages import CAPTURES
 from sitecrawl.console.frontier_rows import HELD, SITES, UNITS, URLS
 from sitecrawl.console.listing import FORMATS, Layout, write
-from sitecrawl.console.page_rows import CAPTURES
 from sitecrawl.frontier.judge.held import HeldSet, Sample, Unit
 from sitecrawl.frontier.reader import KnownUrl, Site
 from sitecrawl.pagestore.capture import Place, describe

@@ -9,7 +9,7 @@ import pytest
 from crawling import scrapy, states_of
 from localweb import LocalWeb, linked
 
-from sitecrawl.crawl.memory import MemoryWatch
+from sitecrawl.crawl.checkpoints import MemoryWatch
 from sitecrawl.frontier.urls.record import UrlState
 
 logger = logging.getLogger(__name__)

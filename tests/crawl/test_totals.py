@@ -13,7 +13,7 @@ from localweb import LocalWeb, linked
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.totals import Totals
+from sitecrawl.crawl.kept import Totals
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_TOTALS
 from sitecrawl.frontier.reader import FrontierReader

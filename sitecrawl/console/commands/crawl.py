@@ -8,8 +8,9 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
@@ -42,7 +43,7 @@ from sitecrawl.crawl.seeds import STANDARD_INPUT
 from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.spiders.arguments import NAMES, SiteArguments
-from sitecrawl.spiders.job_file import PRIORITY, has_directory, is_file, job_in
+from sitecrawl.spiders.job_file import PRIORITY, has_directory, is_file, job_files, job_in
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ _LEAVES_HELD_BACK: Final = 5
 """The exit code of a crawl that can go on when this machine and its network can."""
 _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 """Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
+_JOB: Final = "A name for the crawl's directory, or a job file: site.toml."
+_COLUMN: Final = 22
+_WIDTH: Final = 79
 
 
 class _Help(argparse.Action):
@@ -67,8 +71,6 @@ class _Help(argparse.Action):
         self._settings = settings
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from sitecrawl.spiders.described import arguments_of  # noqa: PLC0415 - what job files are read with
-
         parser.print_help()
         loader = get_spider_loader(self._settings)
         known = loader.list()
@@ -278,3 +280,18 @@ def _had_to_stop(crawler: Crawler) -> bool:
     stats = crawler.stats
     is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER, NO_BROWSER}
     return is_failure or bool(stats.get_value("scheduler/storage_errors"))
+
+
+def arguments_of(spider: str, names: Iterable[str], settings: BaseSettings) -> Iterator[str]:
+    """Lines on the arguments `names` of a spider, with what the plug-in for job files knows of them."""
+    yield from ("", f"Arguments of the spider {spider}", "-" * (len(spider) + 24))
+    files = job_files(settings)
+    words = {"job": _JOB, **(files.described() if files is not None else {})}
+    for name in names:
+        yield from _argument_lines(name, words.get(name, "Of this spider: docs/spiders.md says more."))
+
+
+def _argument_lines(name: str, words: str) -> Iterator[str]:
+    first, *others = wrap(words, _WIDTH - _COLUMN) or [""]
+    yield f"  -a {name + '=':<{_COLUMN - 6}} {first}"
+    yield from (" " * _COLUMN + line for line in others)

@@ -8,13 +8,14 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.expressions import expression
 from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.http.proxy import Proxy
-from sitecrawl.http.sheets.host_names import host_pattern
 from sitecrawl.http.sheets.login import COOKIE, CSS, Login
-from sitecrawl.http.sheets.sheet import RobotsException, Sheet, Sheets
+from sitecrawl.http.sheets.sheet import RobotsException, Sheet, Sheets, undotted
+from sitecrawl.urls.url import parse
 
 SECRET: Final = frozenset({"headers", "cookies", "proxy", "login"})
 """Keys below which passwords stand: no message shows their values."""
@@ -26,6 +27,10 @@ _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _COOKIE_VALUE: Final = re.compile(r"[\x21-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")
 """RFC 6265, section 4.1.1, and quotes."""
 _REASON: Final = re.compile(r"[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*")
+_NO_HOSTS: Final = "is no name of hosts: write example.com, example.com:8080, *.example.com or *"
+_OF_HOST: Final = expression(r"[^\s/?#@*\\]+")
+_ITS_OWN: Final = {"443": "https", "21": "ftp"}
+"""Schemes of which a port is the usual one: their URLs do not name it."""
 _MADE_BY_US: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "cookie"})
 
 
@@ -130,6 +135,27 @@ def _secret(text: str) -> None:
 def _proxy(text: str) -> None:
     if text:
         Proxy.of(text)
+
+
+def host_pattern(text: str) -> str:
+    """The names of hosts in `text` as URLs have them: in small letters, in Punycode, without the usual port.
+
+    Raises `ValueError`.
+    """
+    text = text.strip()
+    star, host = ("*.", text[2:]) if text.startswith("*.") else ("", text)
+    if text == "*":
+        return text
+    if not _OF_HOST.fullmatch(host):
+        raise ValueError(f"{text!r} {_NO_HOSTS}")
+    port = host.rpartition(":")[2]
+    try:
+        found = parse(f"{_ITS_OWN.get(port, 'http')}://{host}/", schemes=("http", "https", "ftp")).host
+    except InvalidUrl:
+        raise ValueError(f"{text!r} {_NO_HOSTS}") from None
+    if star and ":" in found:
+        raise ValueError(f"{text!r} has a port: *. names hosts on all ports, so leave it out")
+    return star + undotted(found)
 
 
 READERS: Final = {

@@ -27,8 +27,7 @@ from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.plugins.ftp.listing import Listing
 from sitecrawl.plugins.ftp.location import folder_url, location_of
-from sitecrawl.plugins.ftp.media_type import media_type_of
-from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
+from sitecrawl.plugins.ftp.page import CONTENT_TYPE, media_type_of, page_of
 from sitecrawl.plugins.ftp.session import FtpReply, Login, Session
 from sitecrawl.urls.url import FTP, Url, parse
 

@@ -15,8 +15,7 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 
 from sitecrawl.base import limits
-from sitecrawl.crawl.browser_load import BrowserLoad
-from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.build import BrowserLoad, Crawl
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_errors import InWant

@@ -10,8 +10,7 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.plugins.ftp.listing import Entry
 from sitecrawl.plugins.ftp.location import location_of
-from sitecrawl.plugins.ftp.media_type import media_type_of
-from sitecrawl.plugins.ftp.page import CONTENT_TYPE, page_of
+from sitecrawl.plugins.ftp.page import CONTENT_TYPE, media_type_of, page_of
 from sitecrawl.urls.url import CRAWLED, parse
 
 FOLDER = "ftp://a.example/pub/"
