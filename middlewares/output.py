@@ -37,7 +37,7 @@ JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
 Without `RefererMiddleware`, because Scrapy's `RedirectMiddleware` looks for it."""
 
 
-Process = Callable[[Any, Response | None], Any]
+_Process = Callable[[Any, Response | None], Any]
 
 
 class OutputMiddleware:
@@ -51,8 +51,8 @@ class OutputMiddleware:
         self._fail = fail
         self._inputs = [part.process_spider_input for part in parts if isinstance(part, LinksMiddleware)]
         self._depth = next(part for part in parts if isinstance(part, DepthMiddleware))
-        self._for_requests: list[Process] = [part.get_processed_request for part in parts]
-        self._for_items: list[Process] = [part.get_processed_item for part in parts if _looks_at_items(part)]
+        self._for_requests: list[_Process] = [part.get_processed_request for part in parts]
+        self._for_items: list[_Process] = [part.get_processed_item for part in parts if _looks_at_items(part)]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutputMiddleware:

@@ -81,10 +81,10 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
 
 def serialize(item: Any) -> str:
     """JSON of an item as in scrapy-redis; of a page as in docs/page-store.md."""
-    return page_json(item) if isinstance(item, PageItem) else default_serialize(item)
+    return _page_json(item) if isinstance(item, PageItem) else default_serialize(item)
 
 
-def page_json(page: PageItem) -> str:
+def _page_json(page: PageItem) -> str:
     """One JSON object: the page's facts, the addresses of its links, and its body.
 
     `body` is text where that is exact: encoded in `charset` it gives the very bytes again. Any other body is in

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from sitecrawl.base.errors import meant
 
-Readers = Mapping[str, Callable[[str], object]]
+_Readers = Mapping[str, Callable[[str], object]]
 """By `format`, a function that reads a text and raises `ValueError` with a whole sentence if it is invalid."""
 Place = tuple[str | int, ...]
 """Keys and positions, outermost first."""
@@ -48,7 +48,7 @@ def schema_in(package: str, name: str) -> dict[str, Any]:
 
 
 def problems(
-    schema: Mapping[str, Any], value: object, readers: Readers, secret: Collection[str] = ()
+    schema: Mapping[str, Any], value: object, readers: _Readers, secret: Collection[str] = ()
 ) -> Iterator[Problem]:
     """Yield all problems of `value` by `schema`. Values below a key in `secret` are not shown."""
     import jsonschema  # noqa: PLC0415 - 70 ms, which only those wait for who have something to check

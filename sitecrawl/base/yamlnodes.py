@@ -20,7 +20,7 @@ _MAX_PARTS: Final = 100_000
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 
 class Part:
@@ -66,7 +66,7 @@ class Part:
             raise self.wrong(f"here belongs a list (`- one`), not {self._kind()}")
         return [Part(node, self.errors) for node in self._node.value]
 
-    def read(self, reader: Callable[[Part], Made]) -> list[Made]:
+    def read(self, reader: Callable[[Part], _Made]) -> list[_Made]:
         """A list with the result of `reader`; an empty one, and an entry in `errors`, if that raises `Wrong`."""
         try:
             return [reader(self)]
@@ -74,7 +74,7 @@ class Part:
             self.errors.append(error)
             return []
 
-    def each(self, reader: Callable[[Part], Made]) -> list[Made]:
+    def each(self, reader: Callable[[Part], _Made]) -> list[_Made]:
         """Results of `reader` for the items that it can read."""
         return [made for item in self.items() for made in item.read(reader)]
 

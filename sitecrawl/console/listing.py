@@ -16,23 +16,23 @@ from sitecrawl.base.display import csv_cell, one_line
 FORMATS: Final = ("csv", "jsonl", "table", "urls")
 """The last one only where a row has a URL."""
 
-Row = TypeVar("Row")
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(Generic[Row]):
+class Layout(Generic[_Row]):
     """How rows of one kind are written."""
 
     header: str
     """Of the table; empty where there is none."""
-    line: Callable[[Row], str]
+    line: Callable[[_Row], str]
     """Of the table: the row without its line end."""
     columns: Sequence[str]
-    facts: Callable[[Row], Mapping[str, Any]]
+    facts: Callable[[_Row], Mapping[str, Any]]
     """The columns' values."""
 
 
-def write(rows: Iterable[Row], layout: Layout[Row], out: TextIO, *, format: str) -> None:  # noqa: A002 - as in `--format`
+def write(rows: Iterable[_Row], layout: Layout[_Row], out: TextIO, *, format: str) -> None:  # noqa: A002 - as in `--format`
     """Write rows line by line: no list is held in memory. Only CSV begins with a header where there is no row."""
     if format == "urls":
         out.writelines(one_line(row.url) + "\n" for row in rows)  # type: ignore[attr-defined]

@@ -23,15 +23,15 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from twisted.python.failure import Failure
 
-Process = Callable[[Any, Response], Any]
+_Process = Callable[[Any, Response], Any]
 """Function of an output; returns its replacement, None to drop it."""
-Callback = Callable[[Response | Failure, Request], Any]
+_Callback = Callable[[Response | Failure, Request], Any]
 
 
 class SpiderMiddlewares(SpiderMiddlewareManager):
     """Scrapy's manager; objects are switched to this class, see `shorter_way`."""
 
-    _processes: list[tuple[int, Process]] | None
+    _processes: list[tuple[int, _Process]] | None
     """Functions from the spider to the engine, each with the index of the first middleware that handles its
     errors; None for Scrapy's way."""
     _begins: list[Callable[[Response], None]]
@@ -50,7 +50,7 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
         self._processes = known if len(known) == len(processes) else None
         self._begins = [one.begin_output for one in nearest_first if _is_one_by_one(one)]
 
-    async def scrape_response_async(self, scrape_func: Callback, response: Response, request: Request) -> Any:
+    async def scrape_response_async(self, scrape_func: _Callback, response: Response, request: Request) -> Any:
         if self._processes is None:
             return await super().scrape_response_async(scrape_func, response, request)
         try:
@@ -106,7 +106,7 @@ def _is_one_by_one(middleware: Any) -> bool:
     return hasattr(middleware, "process_one")
 
 
-def _process_of(middleware: Any) -> Process | None:
+def _process_of(middleware: Any) -> _Process | None:
     kind = type(middleware)
     if _is_one_by_one(middleware):
         is_both = _definer(kind, "process_one") is _definer(kind, "process_spider_output")

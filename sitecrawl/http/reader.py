@@ -24,7 +24,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.http.errors import BadResponse, OverLimit, Truncated
 
-Fields = list[tuple[bytes, bytes]]
+_Fields = list[tuple[bytes, bytes]]
 
 _END_OF_HEAD: Final = expression(rb"\n\r?\n")
 _LONGEST_END: Final = len(b"\n\r\n")
@@ -89,7 +89,7 @@ class ResponseReader:
         self._on_data = on_data
         self.status = 0
         self.version = "1.1"
-        self.headers: Fields = []
+        self.headers: _Fields = []
         """Names and values as they were sent."""
         self.length: int | None = None
         """Announced length of the body in bytes."""
@@ -307,7 +307,7 @@ def _value(value: bytes, more: bytes) -> bytes:
     )
 
 
-def _framing(headers: Fields) -> defaultdict[bytes, list[bytes]]:
+def _framing(headers: _Fields) -> defaultdict[bytes, list[bytes]]:
     """The values of those that frame a message, by names in lower case."""
     found: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for name, value in headers:

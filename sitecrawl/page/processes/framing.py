@@ -21,7 +21,7 @@ _PIECE: Final = 1 << 20
 MAX_OBJECT: Final = 64 << 20
 """Bytes of an object: a page with 50,000 links has 10 MB."""
 
-Receive = Callable[[int], bytes]
+_Receive = Callable[[int], bytes]
 """Gives at most so many bytes, and none at the end."""
 
 
@@ -45,7 +45,7 @@ def frame(message: dict[str, Any], body: bytes = b"") -> bytes:
     return b"".join((_LENGTHS.pack(len(packed), len(body)), packed, body))
 
 
-def read_frame(receive: Receive, max_body: int) -> tuple[dict[str, Any], bytes]:
+def read_frame(receive: _Receive, max_body: int) -> tuple[dict[str, Any], bytes]:
     """The next frame. Raises `Ended` and `BadFrame`, and what `receive` raises."""
     length, body_length = _LENGTHS.unpack(_exactly(_LENGTHS.size, receive))
     if length > MAX_OBJECT or body_length > max_body:
@@ -60,7 +60,7 @@ def read_frame(receive: Receive, max_body: int) -> tuple[dict[str, Any], bytes]:
     return message, _exactly(body_length, receive)
 
 
-def _exactly(length: int, receive: Receive) -> bytes:
+def _exactly(length: int, receive: _Receive) -> bytes:
     pieces, left = [], length
     while left:
         piece = receive(min(left, _PIECE))

@@ -44,11 +44,11 @@ _OF_BODY = (
 _DRAFT = ".new"
 _CHUNK = 1 << 20
 
-Referrer = Callable[[str], str | None]
+_Referrer = Callable[[str], str | None]
 """Gives the URL of the page where one was found that was fetched by GET; None where the frontier does not know it."""
 
 
-def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
+def rebuild(state: PageStoreState, *, referrer: _Referrer) -> Position:
     """Make files and index of the page store again, up to `state.position`; returns the new one."""
     limit = state.position
     assert limit is not None
@@ -81,7 +81,7 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
 class _Rebuilder:
     """Takes what the files hold, in its order."""
 
-    def __init__(self, state: PageStoreState, index: PageIndex, referrer: Referrer, earlier: EarlierCrawls) -> None:
+    def __init__(self, state: PageStoreState, index: PageIndex, referrer: _Referrer, earlier: EarlierCrawls) -> None:
         self._warcs = state.directory / WARC_DIRECTORY
         self._index = index
         self._earlier = earlier

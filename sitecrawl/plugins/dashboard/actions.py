@@ -32,7 +32,7 @@ _WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 _COMING: Final = {BLOCK: "To be blocked", RELEASE: "To be set free"}
 
-Fields = dict[str, Any]
+_Fields = dict[str, Any]
 
 
 class Actions(Participant):
@@ -45,7 +45,7 @@ class Actions(Participant):
         self._crawler = crawler
         self._crawl = crawl
         self._new_seeds: list[str] = []
-        self._actions: dict[str, Callable[[Fields], str]] = {
+        self._actions: dict[str, Callable[[_Fields], str]] = {
             "pause": self._pause,
             "resume": self._resume,
             "stop": self._stop,
@@ -71,7 +71,7 @@ class Actions(Participant):
             return "stopping"
         return "paused" if self.paused else "running"
 
-    def act(self, name: str, fields: Fields) -> str:
+    def act(self, name: str, fields: _Fields) -> str:
         """Do it; returns what was done. Raises `OptionError` for what cannot be, `KeyError` for no such action."""
         action = self._actions[name]
         if self.stopping:
@@ -81,24 +81,24 @@ class Actions(Participant):
         self._crawl.stats.inc_value(f"dashboard/{name}")
         return done
 
-    def _pause(self, _: Fields) -> str:
+    def _pause(self, _: _Fields) -> str:
         assert self._crawler.engine is not None
         self._crawler.engine.pause()
         return "Paused: what is under way comes in, nothing new is asked for"
 
-    def _resume(self, _: Fields) -> str:
+    def _resume(self, _: _Fields) -> str:
         assert self._crawler.engine is not None
         self._crawler.engine.unpause()
         wake(self._crawler)
         return "Resumed"
 
-    def _stop(self, _: Fields) -> str:
+    def _stop(self, _: _Fields) -> str:
         stop(self._crawler, _STOPPED)
         return "Stopping: what is under way comes in, what waits stays for the next run"
 
     # Seeds
 
-    def _seed(self, fields: Fields) -> str:
+    def _seed(self, fields: _Fields) -> str:
         words = _text(fields, "urls").replace(",", " ").split()
         if len(words) > _MAX_SEEDS:
             raise OptionError(f"{len(words):,} seeds at once are too many: at most {_MAX_SEEDS:,}")
@@ -136,10 +136,10 @@ class Actions(Participant):
 
     # What is held back
 
-    def _block(self, fields: Fields) -> str:
+    def _block(self, fields: _Fields) -> str:
         return self._do(_act(BLOCK, fields))
 
-    def _release(self, fields: Fields) -> str:
+    def _release(self, fields: _Fields) -> str:
         return self._do(_act(RELEASE, fields))
 
     def _do(self, act: Act) -> str:
@@ -157,7 +157,7 @@ class ClusterActions(Actions):
     wish = ""
     """Of `_WISHES`, and not yet told."""
 
-    def act(self, name: str, fields: Fields) -> str:
+    def act(self, name: str, fields: _Fields) -> str:
         done = super().act(name, fields)
         if name not in _WISHES:
             return done
@@ -189,14 +189,14 @@ class ClusterActions(Actions):
         return ", ".join(told)
 
 
-def _act(name: str, fields: Fields) -> Act:
+def _act(name: str, fields: _Fields) -> Act:
     host, shape = _text(fields, "host"), _text(fields, "shape")
     if not host or len(host) + len(shape) > _MAX_UNIT:
         raise OptionError("Name a host")
     return Act(name, host, shape)
 
 
-def _text(fields: Fields, name: str) -> str:
+def _text(fields: _Fields, name: str) -> str:
     value = fields.get(name, "")
     if not isinstance(value, str):
         raise OptionError(f"{name} must be text")

@@ -42,7 +42,7 @@ _HTTP: Final = 80
 _MIN_TOKEN: Final = 16
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
-Header = Callable[[str], str]
+_Header = Callable[[str], str]
 """Gives a header's value, empty where there is none."""
 
 
@@ -85,7 +85,7 @@ class Guard:
         self.is_open = not ipaddress.ip_address(address).is_loopback
         """Whether others than those on this machine reach it."""
 
-    def admit(self, method: str, path: str, header: Header) -> str | None:
+    def admit(self, method: str, path: str, header: _Header) -> str | None:
         """What of `path` is ours to answer, without token and first slash; None for nobody's business."""
         token, slash, rest = path.removeprefix("/").partition("/")
         bearer = header("Authorization").removeprefix("Bearer ")
@@ -95,7 +95,7 @@ class Guard:
             return None
         return rest if self._is_ours(method, header) else None
 
-    def _is_ours(self, method: str, header: Header) -> bool:
+    def _is_ours(self, method: str, header: _Header) -> bool:
         origin, site = header("Origin"), header("Sec-Fetch-Site")
         host = header("Host")
         if not self._is_our_name(host) or (origin and origin != f"http://{host}"):

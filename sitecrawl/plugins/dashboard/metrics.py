@@ -38,11 +38,11 @@ _TIERS: Final = {
 }
 """Label and figure of the tiers of the URL-seen test: each test is in one of them."""
 
-Values = float | tuple[str, Mapping[Any, float]]
+_Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
 
-_Metric = tuple[str, str, Values]
+_Metric = tuple[str, str, _Values]
 """Name without the prefix `sitecrawl_`, meaning, and value."""
 
 

@@ -31,10 +31,10 @@ _SHARE: Final = 250
 _HELD_LOOKED_AT: Final = 100
 """Rows of each queue that samples of what is held back are drawn from."""
 
-Row = dict[str, Any]
-Rows = dict[str, list[Row]]
+_Row = dict[str, Any]
+Rows = dict[str, list[_Row]]
 """`hosts`, `held`, `errors`."""
-NO_ROWS: Final[Mapping[str, list[Row]]] = {"hosts": [], "held": [], "errors": []}
+NO_ROWS: Final[Mapping[str, list[_Row]]] = {"hosts": [], "held": [], "errors": []}
 
 
 class Tables:
@@ -64,11 +64,11 @@ class Tables:
         """Something was done: what is known may be wrong."""
         self._until = 0.0
 
-    def _hosts(self) -> list[Row]:
+    def _hosts(self) -> list[_Row]:
         live = (host for host in self._ours.local.hosts.live() if host.queued or host.active)
         return [self._host_row(host) for host in heapq.nlargest(_SHOWN, live, key=lambda host: host.queued)]
 
-    def _host_row(self, host: Host) -> Row:
+    def _host_row(self, host: Host) -> _Row:
         wait = max(0.0, host.free_at - self._clock())
         return {
             "host": host.name,
@@ -96,7 +96,7 @@ class Tables:
             return "failing"
         return "resting" if wait else "ready"
 
-    def _held_back(self) -> list[Row]:
+    def _held_back(self) -> list[_Row]:
         """Sections, and whole hosts, with samples as of the last checkpoint."""
         judge = self._ours.local.judge
         most = heapq.nlargest(_SHOWN, judge.demoted.values(), key=lambda unit: (unit[1] or unit[0]).queued)
@@ -110,7 +110,7 @@ class Tables:
             for one in held
         ]
 
-    def _errors(self) -> list[Row]:
+    def _errors(self) -> list[_Row]:
         """Kinds of error with their last examples, the most frequent first."""
         ordered = sorted(self._meter.errors.items(), key=lambda pair: -pair[1].count)[:_SHOWN]
         keys = {example.referrer for _, error in ordered for example in error.examples}
@@ -136,7 +136,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     }
     found = {name: heapq.nlargest(_SHOWN, rows.values(), key=_waiting) for name, rows in units.items()}
     counts: Counter[str] = Counter()
-    examples: dict[str, list[Row]] = {}
+    examples: dict[str, list[_Row]] = {}
     for row in (row for part in parts for row in part["errors"]):
         counts[row["kind"]] += row["count"]
         examples.setdefault(row["kind"], []).extend(row["examples"])
@@ -146,6 +146,6 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return {**found, "errors": errors}
 
 
-def _waiting(row: Row) -> float:
+def _waiting(row: _Row) -> float:
     waiting = row.get("waiting")
     return waiting if isinstance(waiting, int | float) else 0

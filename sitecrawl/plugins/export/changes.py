@@ -25,7 +25,7 @@ _ALL: Final = PageFilter()
 _CHUNK: Final = 500
 _CONTEXT: Final = 1
 """Lines of a text that are shown before and behind each that has changed."""
-Spans = Mapping[str, tuple[int, int]]
+_Spans = Mapping[str, tuple[int, int]]
 """By the name of a store: captures with ids greater than the first, and not greater than the second."""
 
 
@@ -66,23 +66,23 @@ class _Found(NamedTuple):
     id: int
 
 
-def spans_of(pages: Pages, span: tuple[int, int]) -> Spans:
+def spans_of(pages: Pages, span: tuple[int, int]) -> _Spans:
     """The same span of each store."""
     return {name: span for name, _ in pages.stores}
 
 
-def spans_since(pages: Pages, since: float) -> Spans:
+def spans_since(pages: Pages, since: float) -> _Spans:
     """What was fetched at a Unix time, or after it."""
     return {name: (store.last_before(since), store.last_id) for name, store in pages.stores}
 
 
-def changes(pages: Pages, spans: Spans, wanted: PageFilter = _ALL) -> Iterator[Change]:
+def changes(pages: Pages, spans: _Spans, wanted: PageFilter = _ALL) -> Iterator[Change]:
     """Those of `pages` whose newest captures are `wanted`; oldest first, as far as each store has them so."""
     found = (_of_store(pages, number, spans, wanted) for number in range(len(pages.readers)))
     return heapq.merge(*found, key=lambda change: change.now.capture.fetched)
 
 
-def _of_store(pages: Pages, number: int, spans: Spans, wanted: PageFilter) -> Iterator[Change]:
+def _of_store(pages: Pages, number: int, spans: _Spans, wanted: PageFilter) -> Iterator[Change]:
     reader = pages.readers[number]
     for chunk in batches(reader.telling(*spans[pages.name_of(reader)], wanted), _CHUNK):
         known = _known(pages, spans, {capture.url_key for capture in chunk})
@@ -92,7 +92,7 @@ def _of_store(pages: Pages, number: int, spans: Spans, wanted: PageFilter) -> It
                 yield from _change(_page(pages, now, capture), None if before is None else _page(pages, before))
 
 
-def _known(pages: Pages, spans: Spans, keys: set[str]) -> dict[str, tuple[_Found | None, _Found | None]]:
+def _known(pages: Pages, spans: _Spans, keys: set[str]) -> dict[str, tuple[_Found | None, _Found | None]]:
     """By URL: its newest capture within the spans, and its newest before them."""
     marks = ", ".join("?" * len(keys))
     query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {TELLS}"  # noqa: S608 - only marks

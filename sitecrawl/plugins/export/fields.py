@@ -12,7 +12,7 @@ Data = list[Any] | dict[str, Any]
 """What JSON can be."""
 Value = str | int | float | bool | datetime | Data | None
 """Times are in UTC."""
-FieldKind = Literal["text", "texts", "integer", "number", "truth", "time", "data"]
+_FieldKind = Literal["text", "texts", "integer", "number", "truth", "time", "data"]
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -20,7 +20,7 @@ class Field(NamedTuple):
     """One column. Any of its values may be missing, but for the URL."""
 
     name: str
-    kind: FieldKind
+    kind: _FieldKind
     value: Callable[[Any], Value]
     """Of a row: of an `ExportedPage`, or of a part of one."""
 

@@ -94,8 +94,8 @@ def _length(value: Value) -> int:
     return len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, list) else _OF_OTHERS
 
 
-Writer = Callable[[Sequence[Field], Iterable[Row], BinaryIO], None]
-WRITERS: Final[Mapping[str, Writer]] = {"jsonl": jsonl, "csv": _as_csv, "parquet": parquet}
+_Writer = Callable[[Sequence[Field], Iterable[Row], BinaryIO], None]
+WRITERS: Final[Mapping[str, _Writer]] = {"jsonl": jsonl, "csv": _as_csv, "parquet": parquet}
 """By the ends of files' names."""
 
 

@@ -29,14 +29,14 @@ _NUMBER = re.compile(rf"{_CURRENCY}\s?\d[\d.,]*\s?{_CURRENCY}")
 _PLAIN: Final = frozenset({"h1", "time"})
 """Tags that need no class."""
 
-Field = tuple[str, str]
+_Field = tuple[str, str]
 """The name that is proposed, and the source in YAML's flow style."""
 
 
 def suggested(pages: Sequence[PageText]) -> str:
     """A file of rules. Raises `OptionError` where nothing can be proposed."""
     answers = [page.answer for page in pages]
-    each, fields = "", list[Field]()
+    each, fields = "", list[_Field]()
     if all(isinstance(answer, dict | list) for answer in answers):
         each, fields = _of_json(answers[0])
     else:
@@ -53,7 +53,7 @@ def suggested(pages: Sequence[PageText]) -> str:
     return "\n".join([*lines, "    fields:", *(f"      {name}: {source}" for name, source in _unique(fields))]) + "\n"
 
 
-def _unique(fields: Sequence[Field]) -> Iterator[Field]:
+def _unique(fields: Sequence[_Field]) -> Iterator[_Field]:
     taken = Counter[str](["rule", "url"])
     for name, source in fields:
         plain = re.sub(r"\W+", "_", name.replace("-", "_")).strip("_").lower() or "field"
@@ -61,7 +61,7 @@ def _unique(fields: Sequence[Field]) -> Iterator[Field]:
         yield (plain if taken[plain] == 1 else f"{plain}_{taken[plain]}"), source
 
 
-def _of_json(answer: Any) -> tuple[str, list[Field]]:
+def _of_json(answer: Any) -> tuple[str, list[_Field]]:
     """`each`, if there is a list of objects, and what an object says."""
     path, start = "", answer
     if isinstance(answer, dict):
@@ -86,7 +86,7 @@ def _flow(key: str, text: str, *more: str) -> str:
     return "{" + ", ".join([f"{key}: {json.dumps(text)}", *more]) + "}"
 
 
-def _linked(pages: Sequence[PageText]) -> Iterator[Field]:
+def _linked(pages: Sequence[PageText]) -> Iterator[_Field]:
     """What JSON-LD says of things, one of a type on each page."""
     for kind in ("Product", "Article", "NewsArticle", "BlogPosting", "Recipe", "Event", "JobPosting"):
         things = [page.data.of_type(kind) for page in pages]
@@ -101,7 +101,7 @@ def _differ(values: Sequence[Any]) -> bool:
     return all(value not in (None, "") for value in values) and (len(values) == 1 or len(set(map(str, values))) > 1)
 
 
-def _placed(pages: Sequence[PageText]) -> Iterator[Field]:
+def _placed(pages: Sequence[PageText]) -> Iterator[_Field]:
     found = [_places(page) for page in pages]
     for selector, (name, text) in found[0].items():
         texts = [text, *(other[selector][1] for other in found[1:] if selector in other)]

@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 from sitecrawl.page.charset import of_label
 
 _IN_PARTS: Final = "multipart/form-data"
-Entries = Sequence[tuple[str, str]]
+_Entries = Sequence[tuple[str, str]]
 """Names and values, in their order."""
 _REFERENCE: Final = "xmlcharrefreplace"
 
 
-def form_body(entries: Entries, enctype: str, charset: str) -> tuple[str, bytes]:
+def form_body(entries: _Entries, enctype: str, charset: str) -> tuple[str, bytes]:
     """The Content-Type and the body, for what a form says of its `enctype`."""
     lines = [(_crlf(name), _crlf(value)) for name, value in entries]
     if enctype.strip().lower() == _IN_PARTS:
@@ -34,7 +34,7 @@ def sending_charset(accepted: str, of_page: str) -> str:
     return "utf-8" if charset.startswith("utf-16") else charset
 
 
-def _in_parts(entries: Entries, charset: str) -> tuple[str, bytes]:
+def _in_parts(entries: _Entries, charset: str) -> tuple[str, bytes]:
     """RFC 7578. The boundary is in no value: nobody can guess it."""
     boundary = secrets.token_hex(24)
     parts = [

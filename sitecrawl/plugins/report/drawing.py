@@ -16,7 +16,7 @@ BOTTOM: Final = 24
 _HALF_A_MARK: Final = 44
 """A mark of the axis of time is as wide, to either side."""
 
-Values = Sequence[float | None]
+_Values = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Chart:
     y_marks: list[tuple[float, str]]
 
 
-def speeds(times: Values, totals: Values) -> list[float | None]:
+def speeds(times: _Values, totals: _Values) -> list[float | None]:
     """Growth a second between a point and the one before it."""
     found: list[float | None] = [None]
     for n in range(1, len(times)):
@@ -53,7 +53,7 @@ def speeds(times: Values, totals: Values) -> list[float | None]:
 def chart(
     title: str,
     times: Sequence[float],
-    named: dict[str, Values],
+    named: dict[str, _Values],
     words: Callable[[float], str],
     *,
     colours: Sequence[int] = (1, 2, 3, 4),
@@ -83,7 +83,7 @@ def chart(
 
 
 def _polylines(
-    times: Sequence[float], values: Values, x: Callable[[float], float], y: Callable[[float], float]
+    times: Sequence[float], values: _Values, x: Callable[[float], float], y: Callable[[float], float]
 ) -> list[str]:
     parts: list[list[str]] = [[]]
     for at, value in zip(times, values, strict=True):

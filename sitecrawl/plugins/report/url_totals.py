@@ -27,7 +27,7 @@ class DeadLink(NamedTuple):
     """Fingerprint of the page where it was first found; `NO_REFERRER` for none."""
 
 
-Kept = TypeVar("Kept", DeadLink, KnownUrl)
+_Kept = TypeVar("_Kept", DeadLink, KnownUrl)
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def _is_dead(record: UrlRecord) -> bool:
     return record.state == UrlState.FAILED or (record.state == UrlState.FETCHED and record.status >= 400)
 
 
-def _keep(heap: list[Kept], limit: int, item: Kept) -> None:
+def _keep(heap: list[_Kept], limit: int, item: _Kept) -> None:
     if len(heap) < limit:
         heapq.heappush(heap, item)
     elif item > heap[0]:

@@ -55,11 +55,11 @@ class Webhook:
         return f"{'https' if self.endpoint.secure else 'http'}://{self.host}/..."
 
 
-Reveal = Callable[[str], str]
+_Reveal = Callable[[str], str]
 """Gives a text, or what is in the file that it names after an `@`. Raises `OptionError`."""
 
 
-def read_hooks(setting: object, reveal: Reveal) -> tuple[Webhook, ...]:
+def read_hooks(setting: object, reveal: _Reveal) -> tuple[Webhook, ...]:
     """Those of the setting: URLs, or mappings with `url`, `events` and `secret`. On a command line these are URLs
     with commas between them, or JSON. Raises `OptionError`.
     """
@@ -86,7 +86,7 @@ def _listed(setting: object) -> Iterable[object]:
     )
 
 
-def _read_one(one: object, reveal: Reveal) -> Webhook:
+def _read_one(one: object, reveal: _Reveal) -> Webhook:
     given: Mapping[Any, Any] = one if isinstance(one, Mapping) else {"url": one}
     if unknown := [str(name) for name in given if name not in _FIELDS]:
         hint = meant(unknown[0], _FIELDS) or f"; there are {', '.join(_FIELDS)}"
@@ -112,7 +112,7 @@ def _read_one(one: object, reveal: Reveal) -> Webhook:
 _FIELDS: Final = ("url", "events", "secret")
 
 
-def _text(given: Mapping[Any, Any], name: str, reveal: Reveal) -> str:
+def _text(given: Mapping[Any, Any], name: str, reveal: _Reveal) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
         raise OptionError(f"{_NAME}: {name} has to be text, and not {type(value).__name__}")
