@@ -111,7 +111,6 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinksMiddleware": 950,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
-_EXPORTERS: Final = {"xml": "sitecrawl.extensions.xml_exporter.XmlItemExporter"}
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", "middlewares.DecodingMiddleware", 590),
@@ -164,8 +163,6 @@ class Addon:
         added = {scheme: path for plugin in working.values() for scheme, path in plugin.handlers.items()}
         handlers = {**_HANDLERS, **added, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
-        exporters = {**_EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
-        settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
         if not looks and to_parent() is None:
             _tell(settings)
 

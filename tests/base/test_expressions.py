@@ -27,7 +27,7 @@ def test_nothing_is_compiled_before_it_is_used() -> None:
         wrong.search("")
 
 
-_NO_CONSTANTS = ("sitecrawl.console.commands", "sitecrawl.plugins", "sitecrawl.__main__", "sitecrawl.settings")
+_NO_CONSTANTS = ("sitecrawl.console.commands", "sitecrawl.plugins", "sitecrawl.settings")
 """Modules that do something when they are imported, or need what is an extra."""
 
 
