@@ -158,38 +158,14 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         settings, access.sheets, path / SEEN_FILE, host_key=keys.fingerprints.host, fingerprint=keys.fingerprint
     )
     news = FrontierListener(crawler, stats, path)
-    peers, ours, frontier = Peers(), OurFrontier(make.terms), own_frontier(crawler, news)
-    if joined is not None:
-        frontier = peers = team = make.of_worker(database, joined, news)
-        ours = OurFrontier(make.terms, team=team)
-    elif frontier is None:
-        frontier = whole = make.own(database, news)
-        ours = OurFrontier(make.terms, whole=whole)
-
+    frontier, peers, ours = _frontier(crawler, make, database, joined, news)
     if scope is not None:
         scope.lay(access.sheets)
     store = _store(crawler, directory, database, access, keys=keys, peers=peers)
     pages = Pages(stats, store, frontier, news)
     outcomes, seed_hosts, refusals = OutcomeCounts(database), SeedHosts(database), Refusals(database, stats)
     fetches = Fetches(crawler, frontier, pages, outcomes, declared.DUPLICATE_CONTENT.read(settings))
-    pause = Pause(
-        stats,
-        limit=declared.MAX_WANT_TIME.read(settings),
-        is_under_way=fetches.__contains__,
-        begun=peers.pause,
-        ended=partial(wake, crawler),
-        give_up=partial(stop, crawler),
-    )
-    seeding = Seeding(
-        crawler,
-        frontier,
-        keys,
-        seed_hosts,
-        scope=scope,
-        schemes=schemes,
-        peers=peers,
-        news=news,
-    )
+    seeding = Seeding(crawler, frontier, keys, seed_hosts, scope=scope, schemes=schemes, peers=peers, news=news)
     told = None
     if has_our_scheduler(settings):
         told = Told(configuration.terms(settings, access.sheets, scope), scope, database)
@@ -227,7 +203,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         browsers=[],
         last_failures=LastFailures(),
         refusals=refusals,
-        pause=pause,
+        pause=_pause(crawler, stats, fetches, peers),
         checkpoints=checkpoints,
         told=told,
     )
@@ -244,6 +220,31 @@ def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirect
 def _scope(crawler: Crawler) -> Scope | None:
     scope = getattr(getattr(crawler.spider, "arguments", None), "scope", None)
     return scope if isinstance(scope, Scope) else None
+
+
+def _frontier(
+    crawler: Crawler, make: FrontierFactory, database: Database, joined: Joined | None, news: FrontierListener
+) -> tuple[Frontier, Peers, OurFrontier]:
+    """The frontier: the project's own, the one of a worker, or that of one process. Raises `OptionError`."""
+    own = own_frontier(crawler, news)
+    if joined is not None:
+        team = make.of_worker(database, joined, news)
+        return team, team, OurFrontier(make.terms, team=team)
+    if own is not None:
+        return own, Peers(), OurFrontier(make.terms)
+    whole = make.own(database, news)
+    return whole, Peers(), OurFrontier(make.terms, whole=whole)
+
+
+def _pause(crawler: Crawler, stats: StatsCollector, fetches: Fetches, peers: Peers) -> Pause:
+    return Pause(
+        stats,
+        limit=declared.MAX_WANT_TIME.read(crawler.settings),
+        is_under_way=fetches.__contains__,
+        begun=peers.pause,
+        ended=partial(wake, crawler),
+        give_up=partial(stop, crawler),
+    )
 
 
 def _store(
