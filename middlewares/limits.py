@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.python import global_object_name
 
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, NoParser
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.page_reading import NO_PARSER, with_content
@@ -25,7 +25,7 @@ from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
-from sitecrawl.page.processes.pool import NoParser, Quarantined
+from sitecrawl.page.processes.pool import Quarantined
 from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)

@@ -40,6 +40,10 @@ class CrawlDirectoryInUse(StorageError):
     """Another process has this crawl's directory open."""
 
 
+class NoParser(SitecrawlError):
+    """There is no process that could read the page: none can be started, or the crawl is over."""
+
+
 def meant(word: str, names: Collection[str]) -> str:
     """End of a message on an unknown `word`: the nearest of `names`, if one is near."""
     nearest = [name for name in names if word and name.startswith(word)] or _alike(word, names)

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, NoParser
 from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import FrontierListener
@@ -25,7 +25,6 @@ from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.processes.pool import NoParser
 from sitecrawl.pagestore import WarcStore
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.urls.url import Canonicalizer, guess_url
+from sitecrawl.pagestore.lookup import candidate_keys
 
 
 class Command(ListingCommand):
@@ -86,12 +86,11 @@ def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
 
 def _show(directory: Path, text: str) -> None:
     places = _places(directory)
-    key = manifest_of(places[0]).fingerprinter().url(Canonicalizer().canonical(guess_url(text)))
+    keys = [manifest_of(places[0]).fingerprinter().url(key) for key in candidate_keys(text)]
     found = []
     for place in places:
         with database_to_read(place) as database:
-            if (data := database.get("sitemaps", key)) is not None:
-                found.append(SitemapRecord.unpack(data))
+            found += [SitemapRecord.unpack(data) for data in database.get_many("sitemaps", keys) if data is not None]
     if not found:
         raise StorageError(f"{visible(text)} is no sitemap that the crawl in {directory} knows")
     show(max(found, key=_knowledge), sys.stdout)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any, Final
 
 from scrapy import signals
@@ -36,7 +37,6 @@ from sitecrawl.crawl.sitemaps.sitemap_visit import SitemapVisit
 from sitecrawl.page.items import Link
 from sitecrawl.page.sitemap.entry import Limits
 from sitecrawl.page.sitemap.locations import How
-from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.urls.url import Url, parse
 
 _TICK: Final = 1.0
@@ -179,7 +179,9 @@ class Sitemaps:
         """Whether it brought a sitemap, or the word that that has not changed. Raises `Stopping`."""
         record, status = answer.record, answer.response.status
         digest = hashlib.blake2b(answer.response.body, digest_size=16).digest()
-        unchanged = record.successes > 0 and (status == NOT_MODIFIED or (status == 200 and digest == record.digest))
+        unchanged = record.successes > 0 and (
+            status == HTTPStatus.NOT_MODIFIED or (status == 200 and digest == record.digest)
+        )
         new: int | None = None
         if unchanged:
             self._crawl.stats.inc_value("sitemaps/unchanged")

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sitecrawl import compiled
-from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.errors import NoParser, SitecrawlError
 from sitecrawl.page.processes.framing import BadAnswer, BadFrame, Ended, frame, read_frame
 from sitecrawl.page.processes.serving import NO_MEMORY
 
@@ -45,10 +45,6 @@ class Quarantined(SitecrawlError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class NoParser(SitecrawlError):
-    """There is no process that could read the page: none can be started, or the crawl is over."""
 
 
 @dataclass(frozen=True, slots=True)

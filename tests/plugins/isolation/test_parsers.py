@@ -14,10 +14,11 @@ import pytest
 from localweb import linked
 from waiting import until
 
+from sitecrawl.base.errors import NoParser
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.processes.pool import NoParser, Quarantined
+from sitecrawl.page.processes.pool import Quarantined
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.plugins.isolation.worker import read
