@@ -9,7 +9,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
@@ -24,11 +24,11 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import declared
+from sitecrawl.base.display import printable
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.eta import TimeLeft
 from sitecrawl.console.greeting import how_to_stop
-from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
@@ -42,6 +42,7 @@ from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
+from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.left import full_hosts, last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
@@ -49,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 _STATUS_SECONDS: Final = 0.5
 """How often one of many workers says how it fares."""
+_LONG_REST: Final = 60.0
+"""Seconds; a shorter rest of a host needs no word."""
 _MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
@@ -224,7 +227,7 @@ class Progress:
             return
         hosts = list(self._crawl.frontier.hosts.live())
         self._with_work = sum(1 for host in hosts if host.queued)
-        self._rests = in_words(long_rests(hosts, now), time.time())
+        self._rests = rests_in_words(long_rests(hosts, now), time.time())
         last = last_fetches(self._crawl.ours.whole) if self._crawl.ours.whole is not None else None
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
@@ -298,7 +301,7 @@ def _with_crawl(told: Summary, crawl: Crawl, *, finished: bool) -> Summary:
     rests = long_rests(crawl.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
-        rests=in_words(rests, time.time()),
+        rests=rests_in_words(rests, time.time()),
         resting=len(rests),
         totals=counts,
         resumed=crawl.directory.resumed,
@@ -334,3 +337,26 @@ def say_summary(told: Summary, *, wanted: bool) -> None:
         logger.info("%s", "\n".join(lines))
     else:
         print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
+
+
+def long_rests(hosts: Iterable[Host], monotonic: float) -> list[tuple[str, float]]:
+    """Of hosts with work those that rest for long because they have asked to (`Retry-After`), with the seconds that
+    are left, the shortest first. `monotonic` is the frontier's clock.
+    """
+    found = [(host.name, host.asked_until - monotonic) for host in hosts if host.queued]
+    return sorted((rest for rest in found if rest[1] > _LONG_REST), key=lambda rest: rest[1])
+
+
+def rests_in_words(rests: list[tuple[str, float]], now: float) -> str:
+    """When the first may be asked again, at the Unix time `now`; empty without any."""
+    if not rests:
+        return ""
+    name, seconds = rests[0]
+    more = f", and {len(rests) - 1:,} more for longer" if len(rests) > 1 else ""
+    return f"{printable(name)} asked for no request before {time_of_day(now + seconds, now)}{more}"
+
+
+def time_of_day(at: float, now: float) -> str:
+    """The local time of `at`, with its date if that is not the one of `now`. Both are Unix times."""
+    then, today = time.localtime(at), time.localtime(now)
+    return time.strftime("%H:%M" if then[:3] == today[:3] else "%Y-%m-%d %H:%M", then)

@@ -74,7 +74,7 @@ print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.") and 
         [sys.executable, "-c", code], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=True
     )
     base = [f"sitecrawl.base{name}" for name in ("", ".errors", ".plugins", ".setting")]
-    light = [*base, "sitecrawl.console", "sitecrawl.console.entry_points", "sitecrawl.console.interrupt"]
+    light = [*base, "sitecrawl.console", "sitecrawl.console.entry_points"]
     assert done.stdout.split() == light
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sitecrawl.console.rests import in_words, long_rests, time_of_day
+from sitecrawl.console.progress import long_rests, rests_in_words, time_of_day
 from sitecrawl.frontier.hosts.host import Host
 
 NOON = time.mktime((2026, 11, 23, 12, 0, 0, 0, 0, -1))
@@ -27,9 +27,9 @@ def test_only_long_rests_of_hosts_with_work() -> None:
 
 def test_words() -> None:
     """The first, with the time of day, and how many more; a name is nothing that a terminal obeys."""
-    assert in_words([], NOON) == ""
-    assert in_words([("a\x1b", 600.0)], NOON) == r"a\x1b asked for no request before 12:10"
-    assert in_words([("a", 600.0), ("b", 900.0)], NOON).endswith("12:10, and 1 more for longer")
+    assert rests_in_words([], NOON) == ""
+    assert rests_in_words([("a\x1b", 600.0)], NOON) == r"a\x1b asked for no request before 12:10"
+    assert rests_in_words([("a", 600.0), ("b", 900.0)], NOON).endswith("12:10, and 1 more for longer")
 
 
 def test_another_day() -> None:

@@ -4,6 +4,25 @@ Scrapy names a command after its module, and imports all of these whatever comma
 of `entry_points` are, which every project has.
 """
 
-from sitecrawl.console.interrupt import in_a_line
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+
+def in_a_line() -> None:
+    """Tell of Ctrl-C in one line and without a traceback, until Scrapy has handlers of its own. Python ends the
+    process as before, by SIGINT.
+    """
+    if sys.excepthook is sys.__excepthook__:  # else somebody has one of their own
+        sys.excepthook = _tell
+
+
+def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        print("scrapy: interrupted", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
 
 in_a_line()  # only Scrapy's command line imports this, and first of all that is ours but the settings
