@@ -24,7 +24,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.privates import wake
+from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
@@ -96,6 +96,8 @@ class Sitemaps:
 
     def tick(self) -> None:
         """Queue the sitemaps whose time has come, and those that have been added from outside."""
+        if is_closing(self._crawler):  # its files may be closed before its extensions hear of the end
+            return
         self.add(self._added.take())
         due = list(self.store.due(time.time()))
         for key in due:

@@ -690,6 +690,16 @@ class TestVisits:
         with small(**{"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1e9}):
             play(site, story)
 
+    def test_none_is_due_while_the_crawl_closes(self, play: Play) -> None:
+        """Its files may be closed already."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.parts.crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=SimpleNamespace(closing=True)))
+            crawl.add(MAP)
+            assert crawl.state(MAP) is None
+
+        play({}, story)
+
     def test_an_error_while_it_is_read(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
         """An error of ours ends the visit as a failure, and is told."""
 
