@@ -97,9 +97,9 @@ def at_work(
     *words: str, settings: Mapping[str, object] | None = None, log: Path = Path(os.devnull)
 ) -> Iterator[forks.Fork]:
     """A scrapy command that is under way, by a fork. In the end it is killed. `LIMITS` as of `scrapy`."""
-    settings = dict(settings or {})
-    limits = small_limits.as_variable(settings.pop("LIMITS", {}))
-    fork = forks.start(with_settings(*words, settings=settings), {**environment(), **limits}, log)
+    given: dict[str, Any] = dict(settings or {})
+    limits = small_limits.as_variable(given.pop("LIMITS", {}))
+    fork = forks.start(with_settings(*words, settings=given), {**environment(), **limits}, log)
     try:
         yield fork
     finally:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import forks
 import pytest
@@ -72,7 +73,7 @@ class ChangingWeb:
 def start(web: LocalWeb, file: Path, settings: Mapping[str, object] = SETTINGS) -> forks.Fork:
     """Begin a crawl in `job`, beside the file where its log goes."""
     words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-    given = {**settings, "JOBDIR": file.with_name("job")}
+    given: dict[str, Any] = {**settings, "JOBDIR": file.with_name("job")}
     limits = small_limits.as_variable(given.pop("LIMITS", {}))
     return forks.start(with_settings(*words, settings=given), {**environment(), **limits}, file)
 
