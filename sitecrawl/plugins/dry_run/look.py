@@ -1,8 +1,8 @@
 """`dry=1`: what a crawl would fetch, and what that would take, from a look at a few pages.
 
 Fetched are each host's robots.txt, the sitemaps that these name (`SITEMAPS` at the most, those that an index lists
-among them), and the first `PAGES` pages from the seeds on, level by level. Pauses are those of the crawl. Nothing is
-stored.
+among them), and the first `PAGES` pages from the seeds on, level by level. What a page redirects to is a URL of its
+own, as in the crawl, and is asked for only if it is in scope. Pauses are those of the crawl. Nothing is stored.
 
 How many pages there are is estimated as animals are that nobody can count: marked in one catch, met again in another.
 Of the pages that were read, every second one is one catch, and the rest the other; what counts is the URLs that they
@@ -28,12 +28,14 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.signals import robots_parsed
 
+from middlewares.redirects import RedirectsMiddleware
 from sitecrawl.base import plugins
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import temporary
+from sitecrawl.crawl.requests import COMES_BACK, host_of
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.sitemap.entry import ParseReport
 from sitecrawl.page.sitemap.locations import in_robots
@@ -124,12 +126,13 @@ class DryRun:
         """Look; return lines for the user. `look` has the URLs."""
         self._crawler.signals.connect(self._robots_parsed, robots_parsed)
         self._crawl.robots.on_answer.append(self._robots_fetched)
-        waiting: deque[tuple[str, int]] = deque()
+        waiting: deque[tuple[Request, int]] = deque()
         for seed in self._seeds:
             self._crawl.seeding.widen(seed, named=True)
             self._find(Link(seed.href, seed.host), waiting, 0)
-        while waiting and len(self.look.fetched) + len(self.look.failed) < PAGES:
-            await self._visit(*waiting.popleft(), waiting)
+        for _ in range(PAGES):
+            if waiting:
+                await self._visit(*waiting.popleft(), waiting)
         await self._read_sitemaps()
         if self._gathers:
             self.look.found |= self.look.listed
@@ -138,10 +141,10 @@ class DryRun:
         self.look.is_whole = not waiting and not (self._gathers and (self.look.unread or self.look.listed))
         return [*self.lines()]
 
-    def _find(self, link: Link, waiting: deque[tuple[str, int]], depth: int) -> None:
+    def _find(self, link: Link, waiting: deque[tuple[Request, int]], depth: int) -> None:
         if self._is_new(link):
             self.look.found[link.url] = link.host
-            waiting.append((link.url, depth))
+            waiting.append((_request(link.url), depth))
 
     def _is_new(self, link: Link) -> bool:
         """Whether `link` is new and may be fetched."""
@@ -149,20 +152,42 @@ class DryRun:
             self.look.forbidden.add(link.url)
         return link.url not in self.look.found and link.url not in self.look.forbidden
 
-    async def _visit(self, url: str, depth: int, waiting: deque[tuple[str, int]]) -> None:
-        response = await self._get(url)
+    async def _visit(self, request: Request, depth: int, waiting: deque[tuple[Request, int]]) -> None:
+        response = await self._get(request.replace(meta={**request.meta, "dont_redirect": True}))
         if response is None:
             return
-        if response.url != url and not self._spider.admits_redirect(response.url, of_seed=depth == 0):
-            self.look.failed.append(f"{printable(url)}: it leads out of scope")
+        catch = self.look.catches[len(self.look.fetched) % 2]
+        latency = float(response.meta.get("download_latency", 0.0))
+        self.look.fetched.append((self.look.found.get(request.url, ""), latency, len(response.body)))
+        try:
+            led = self._redirected(request, response)
+        except IgnoreRequest as error:
+            self._failed(request.url, str(error))
             return
-        page = self._spider.page(response)
-        links = [link for link in page.links if self._spider.admits(link)]
-        self.look.catches[len(self.look.fetched) % 2].update(link.url for link in links)
-        host = self.look.found.get(url, "")
-        self.look.fetched.append((host, float(response.meta.get("download_latency", 0.0)), len(response.body)))
+        if led is not None:
+            self._lead(request, led, waiting, depth)
+            catch.add(led.url)
+            return
+        links = [link for link in self._spider.page(response).links if self._spider.admits(link)]
+        catch.update(link.url for link in links)
         for link in links:
             self._find(link, waiting, depth + 1)
+
+    def _redirected(self, request: Request, response: Response) -> Request | None:
+        """The request that `response` redirects to, as the crawl would make it."""
+        redirects = self._crawler.get_downloader_middleware(RedirectsMiddleware)
+        led = response if redirects is None else redirects.process_response(request, response)
+        return led if isinstance(led, Request) else None
+
+    def _lead(self, request: Request, led: Request, waiting: deque[tuple[Request, int]], depth: int) -> None:
+        """Queue what `request` redirects to as the next one."""
+        if not self._spider.admits_redirect(led.url, of_seed=depth == 0):
+            self._failed(led.url, f"out of scope; {request.url} redirects there")
+            return
+        link = Link(led.url, host_of(led.url))
+        if self._is_new(link) or led.meta.pop(COMES_BACK, False):
+            self.look.found[link.url] = link.host
+            waiting.appendleft((led, depth))
 
     async def _read_sitemaps(self) -> None:
         asked: set[str] = set()
@@ -175,7 +200,7 @@ class DryRun:
                 self.look.unread += 1
                 continue
             self.look.sitemaps += 1
-            if (response := await self._get(sitemap.href)) is None or response.status >= 300:
+            if (response := await self._get(_request(sitemap.href))) is None or response.status >= 300:
                 continue
             for entry in read_sitemap(chunks_of(response.body), response.url, ParseReport()):
                 link = Link(entry.url.href, entry.url.host)
@@ -184,12 +209,11 @@ class DryRun:
                 elif len(self.look.listed) < _LISTED and self._spider.admits_listed(link) and self._is_new(link):
                     self.look.listed[link.url] = link.host
 
-    async def _get(self, url: str) -> Response | None:
-        """Fetch `url`; None, and a line in `failed`, without an answer."""
+    async def _get(self, request: Request) -> Response | None:
+        """Fetch `request`; None, and a line in `failed`, without an answer."""
         assert self._crawler.engine
-        host = parse(url).host
+        url, host = request.url, host_of(request.url)
         await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - time.monotonic()))
-        request = Request(url, callback=NO_CALLBACK, meta={"dont_retry": True})
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, nothing came
@@ -197,11 +221,14 @@ class DryRun:
                 self._forbid(url)
             else:
                 self.look.found.pop(url, None)
-                self.look.failed.append(f"{printable(url)}: {printable(str(error) or type(error).__name__)}")
+                self._failed(url, str(error) or type(error).__name__)
             return None
         finally:
             self._free_at[host] = time.monotonic() + self._pause(url, request.meta.get("download_latency", 0.0))
         return response
+
+    def _failed(self, url: str, why: str) -> None:
+        self.look.failed.append(f"{printable(url)}: {printable(why)}")
 
     def _pause(self, url: str, seconds: float) -> float:
         """Seconds for which the host rests after a download of `seconds`, as in the frontier."""
@@ -273,6 +300,10 @@ class DryRun:
             if takes >= longest:
                 longest, words = takes, f"{printable(host)} takes {a_page:.2f} s a page"
         return longest, words
+
+
+def _request(url: str) -> Request:
+    return Request(url, callback=NO_CALLBACK, meta={"dont_retry": True})
 
 
 def _root(url: str) -> str:

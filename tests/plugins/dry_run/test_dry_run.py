@@ -68,6 +68,35 @@ def test_a_site_that_was_read_whole(tmp_path: Path) -> None:
     assert re.search(r"pages +max_pages: 2\n", limited.stderr)
 
 
+def test_redirects(tmp_path: Path) -> None:
+    """What is redirected to is listed and read as a page of its own; other sites' hosts are not asked."""
+    with LocalWeb({}) as web, LocalWeb({"/": "elsewhere"}) as other:
+        web.pages = {
+            "/": to("/start"),
+            "/start": linked("/old", "/away", "/circle", "/secret"),
+            "/old": to("/new"),
+            "/new": linked("/below"),
+            "/below": "the end",
+            "/away": to(f"{other.root}/"),
+            "/circle": to("/circle"),
+            "/secret": to("/private/"),
+            "/robots.txt": Answer(b"User-agent: *\nDisallow: /private\n", 200, {"Content-Type": "text/plain"}),
+        }
+        done = crawl(web.root, tmp_path / "job", dry=1, scope="host")
+        asked = Counter(web.paths())
+        assert not other.hits
+    assert done.returncode == 0, done.stderr
+    found = ["/", "/start", "/old", "/new", "/below", "/away", "/circle", "/secret"]
+    assert sorted(done.stdout.split()) == sorted(f"{web.root}{path}" for path in found)
+    assert asked == Counter(found)
+    assert f"{other.root}/: out of scope; {web.root}/away redirects there" in done.stderr
+    assert "1 URLs that it excludes" in done.stderr
+
+
+def to(place: str) -> Answer:
+    return Answer(b"", 301, {"Location": place})
+
+
 def test_an_index_without_end(tmp_path: Path) -> None:
     """So many sitemaps are read, and it says how many are not."""
 
