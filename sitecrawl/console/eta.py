@@ -42,6 +42,6 @@ class TimeLeft:
         least = min([waiting * seconds / fetched, *of_limit])
         ends = [*of_limit, *([waiting * seconds / fewer] if fewer > 0 else [])]
         if not ends:
-            return f"{duration(least)} or more left"
+            return f"{duration(least)} or more left" if least >= 1 else ""
         low, high = duration(least), duration(max(least, min(ends)))
         return f"{low} left" if low == high else f"{low} to {high} left"
