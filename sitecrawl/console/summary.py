@@ -161,7 +161,7 @@ class Summary:
     def _totals(self) -> Iterator[tuple[str, int | None, str]]:
         if self.totals is None:
             return
-        yield "given up", self.totals.failed, "URLs without a usable answer"
+        yield "given up", self.totals.failed, "URLs for which no answer came"
         yield "waiting", self.totals.queued, "URLs that are known and not fetched"
         if self.resting:
             yield "  resting", self.resting, f"hosts: {self.rests}"

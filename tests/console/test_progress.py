@@ -279,7 +279,7 @@ The crawl finished.
   most errors                   a.example (4), b.example (1)
   duplicates                40  links to URLs that were known
   robots.txt                 5  URLs that it excludes
-  given up                   2  URLs without a usable answer
+  given up                   2  URLs for which no answer came
   waiting                    9  URLs that are known and not fetched
   fetched in all           111  URLs, this run and those before it
 
