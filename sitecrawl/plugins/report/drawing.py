@@ -39,15 +39,30 @@ class Chart:
 
 
 def speeds(times: _Values, totals: _Values) -> list[float | None]:
-    """Growth a second between a point and the one before it."""
+    """Growth a second between a point and the one before it, or the one before that where it comes at once: the last
+    point of a run does, and a few pages in no time would be a spike.
+    """
     found: list[float | None] = [None]
     for n in range(1, len(times)):
-        before, after, since, at = totals[n - 1], totals[n], times[n - 1], times[n]
-        if before is None or after is None or since is None or at is None or at <= since:
-            found.append(None)
-        else:
-            found.append(max(0.0, after - before) / (at - since))
+        speed = _speed(times, totals, n - 1, n)
+        if speed is not None and n > 1 and _comes_at_once(times[n - 2 : n + 1]):
+            longer = _speed(times, totals, n - 2, n)
+            speed = speed if longer is None else longer
+        found.append(speed)
     return found
+
+
+def _speed(times: _Values, totals: _Values, one: int, other: int) -> float | None:
+    before, after, since, at = totals[one], totals[other], times[one], times[other]
+    if before is None or after is None or since is None or at is None or at <= since:
+        return None
+    return max(0.0, after - before) / (at - since)
+
+
+def _comes_at_once(times: _Values) -> bool:
+    """Whether the last of three times follows within half the time between the others."""
+    first, second, third = times
+    return first is not None and second is not None and third is not None and third - second < (second - first) / 2
 
 
 def chart(

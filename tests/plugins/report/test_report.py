@@ -317,6 +317,11 @@ class TestDrawing:
         """Growth a second; a total that falls is a new start, what is not known parts the line."""
         assert speeds([0, 2, 3, 4, 5], [0, 10, 5, None, 9]) == [None, 5, 0, None, None]
 
+    def test_the_last_point_makes_no_spike(self) -> None:
+        """It may follow at once, with pages of the interval before it."""
+        assert speeds([0, 1, 2, 2.25], [0, 4, 6, 11]) == [None, 4, 2, 5.6]
+        assert speeds([0, 10, 10.25], [None, 4, 5]) == [None, None, 4]
+
     def test_a_chart(self) -> None:
         """Every point is on the picture, the greatest value at the top."""
         drawn = chart("t", [0.0, 1.0, 2.0, 3.0], {"a": [1, None, 5, 9]}, str)
