@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from itertools import islice
 from typing import Final
 
 from sitecrawl.base.display import one_line
@@ -48,7 +49,10 @@ class Command(ListingCommand):
     def list(self, opts: argparse.Namespace) -> None:
         wanted = filter_of(opts)
         with self.pages(opts) as reader:
-            found = Counted(reader.pages(wanted, limit=opts.limit))
+            rows = reader.pages(wanted)
+            if wanted.kind is None:  # fetched for other pages, once a day and run
+                rows = (capture for capture in rows if capture.kind != "robots")
+            found = Counted(islice(rows, opts.limit))
             write(found, CAPTURES, sys.stdout, format=opts.format)
             if not found.number:
                 print(f"scrapy: {why_nothing(reader, wanted)}", file=sys.stderr)

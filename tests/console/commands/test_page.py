@@ -39,6 +39,7 @@ def crawls(tmp_path):
             )
             store.put(of, page(of, title="Evil \x1b[2J title"))
         store.put(exchange("http://site.example/gone", b"gone", 404))
+        store.put(exchange("http://site.example/robots.txt", b"none", 404))
         store.checkpoint()
         store.close()
         later = time.time() + number
@@ -123,12 +124,13 @@ def test_wrong_usage_is_refused(crawls, arguments):
 
 
 def test_pages_are_listed_and_filtered(crawls):
-    """A table by default, with hostile titles made harmless; filters and formats as asked."""
+    """A table by default, with hostile titles made harmless, and without robots.txt; filters and formats as asked."""
     table = scrapy("pages", cwd=crawls).stdout.decode()
     assert "Evil \\x1b[2J title" in table
     assert len(table.splitlines()) == 4
     urls = scrapy("pages", "--status", "404", "--format", "urls", cwd=crawls).stdout
     assert urls == b"http://site.example/gone\n"
+    assert scrapy("pages", "--kind", "robots", cwd=crawls).stdout.count(b"\n") == 2
     found = scrapy("pages", "--kind", "page", "--host", "SITE.example", "--limit", "1", "--format", "csv", cwd=crawls)
     assert found.stdout.count(b"\n") == 2
 
