@@ -58,6 +58,11 @@ def size(number: float) -> str:
     return f"{number:,.1f} TB"
 
 
+def counted(number: int, what: str) -> str:
+    """So many of `what`, which is a singular: `1 page`, `1,234 pages`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def duration(seconds: float) -> str:
     """Hours, minutes and seconds: `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)

@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from sitecrawl.base import declared
-from sitecrawl.base.display import printable
+from sitecrawl.base.display import counted, printable
 from sitecrawl.cluster.line import say, to_parent
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
@@ -50,7 +50,7 @@ class Greeting:
 
 def first_lines(subject: str, directory: Path, fetched: int | None = None) -> Iterator[str]:
     """What is crawled, and where. `fetched`: URLs so far, of a crawl that goes on."""
-    begun = "" if fetched is None else f"; it goes on, with {fetched:,} URLs fetched so far"
+    begun = "" if fetched is None else f"; it goes on, with {counted(fetched, 'URL')} fetched so far"
     yield f"Crawling: {printable(subject, _LONGEST)}{begun}"
     yield f"Data: {printable(shlex.quote(str(directory)), _LONGEST)}"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
+from sitecrawl.base.display import counted
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.workers import Reader, readers_of
 
@@ -55,7 +56,7 @@ def in_store(reader: Reader, why: str = "") -> str:
     if not kinds:
         return "the store is empty"
     parts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
-    total = f"the store holds {kinds.total():,} {'capture' if kinds.total() == 1 else 'captures'} ({parts})"
+    total = f"the store holds {counted(kinds.total(), 'capture')} ({parts})"
     return f"{why}: {total}" if why else total
 
 

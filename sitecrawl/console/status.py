@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sitecrawl.base.display import duration, printable, size
+from sitecrawl.base.display import counted, duration, printable, size
 
 _NAMED_HOSTS: Final = 3
 
@@ -39,7 +39,7 @@ class Status:
 
     def line(self) -> str:
         """What names the hosts comes last: a narrow terminal cuts it off."""
-        parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
+        parts = [counted(self.pages, "page"), f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
         if self.left and not self.last:  # nobody knows the end of what grows

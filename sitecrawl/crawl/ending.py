@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sitecrawl.base.display import counted
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.frontier.contract import Figures, HeldBack
@@ -125,11 +126,11 @@ def _held(held: HeldBack) -> Iterator[str]:
 
 
 def _hosts(number: int) -> str:
-    return "1 host" if number == 1 else f"{number:,} hosts" if number else "hosts"
+    return counted(number, "host") if number else "hosts"
 
 
 def _urls(number: int, known: str = "") -> str:
-    return f"1 {known}URL" if number == 1 else f"{number:,} {known}URLs"
+    return counted(number, f"{known}URL")
 
 
 def _verb(number: int, verb: str) -> str:

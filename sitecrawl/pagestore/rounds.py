@@ -13,6 +13,7 @@ from typing import Final
 
 import msgpack
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import database_to_read, manifest_of
@@ -60,7 +61,7 @@ class Round:
         counts = {name: getattr(self, name) for name in ("new", "changed", "gone", "moved")}
         found = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "nothing new"
         failed = f"; {self.failed:,} without a usable answer" if self.failed else ""
-        return f"{found} of {self.asked:,} known URL{'' if self.asked == 1 else 's'}{failed}"
+        return f"{found} of {counted(self.asked, 'known URL')}{failed}"
 
 
 def read_rounds(database: Database) -> list[Round]:

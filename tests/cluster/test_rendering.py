@@ -98,4 +98,4 @@ def test_a_worker_that_is_killed_with_its_browser(sites: Sites, redis: Server, t
         for kind in ("page", "rendered", "view"):
             assert found[kind, url.removeprefix("http://")] == 1, (kind, url)
     packed = scrapy("export", "wacz", "-d", str(tmp_path / "all"), "-o", str(tmp_path / "all.wacz"))
-    assert f"{len(sites.urls)} of them pages" in packed.stdout + packed.stderr
+    assert f"a list of {len(sites.urls)} successful pages" in packed.stdout + packed.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.display import counted
 from sitecrawl.console.base_command import SharedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.pagestore.collecting import collect
@@ -36,6 +37,6 @@ class Command(SharedCommand):
             workers = [worker for path in map(Path, args) for worker in stores_below(path) or [path]]
             warc = configuration.warc(self.settings, configuration.sheets(self.settings), target.name)
             found = collect(workers, target, warc, self.void(workers))
-            print(f"{found.captures:,} captures, {found.pages:,} of them pages: scrapy pages -d {target}")
+            print(f"{counted(found.captures, 'capture')}, {found.pages:,} of them pages: scrapy pages -d {target}")
             if found.left_out:
                 print(f"Left out: {found.left_out:,} that do not count, as other workers have stored these pages")

@@ -30,7 +30,7 @@ from scrapy.signals import robots_parsed
 
 from middlewares.redirects import RedirectsMiddleware
 from sitecrawl.base import plugins
-from sitecrawl.base.display import duration, printable, size
+from sitecrawl.base.display import counted, duration, printable, size
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
@@ -262,13 +262,14 @@ class DryRun:
         """The estimate, in words."""
         look = self.look
         yield (
-            f"Dry run: {look.robots} robots.txt, {look.sitemaps} sitemaps and {len(look.fetched)} pages were asked "
-            "for, and nothing is stored."
+            f"Dry run: {look.robots} robots.txt, {counted(look.sitemaps, 'sitemap')} and "
+            f"{counted(len(look.fetched), 'page')} were asked for, and nothing is stored."
         )
         yield from (f"  not fetched   {line}" for line in look.failed)
         wanted = "of them" if self._gathers else "more, which sitemaps=1 would fetch"
-        yield f"  found         {len(look.found):,} URLs to fetch; sitemaps alone list {len(look.listed):,} {wanted}"
-        yield f"  robots.txt    {len(look.forbidden):,} URLs that it excludes"
+        found = counted(len(look.found), "URL")
+        yield f"  found         {found} to fetch; sitemaps alone list {len(look.listed):,} {wanted}"
+        yield f"  robots.txt    {counted(len(look.forbidden), 'URL')} that it excludes"
         if look.unread:
             yield f"  sitemaps      {look.unread:,} more that were not read: {SITEMAPS} are"
         if look.fetched:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent
 
@@ -44,7 +45,7 @@ class Upload(NamedTuple):
 
 def files_at(url: str, number: int) -> str:
     """How many WARC files the store at `url` has, in words."""
-    return f"{'1 WARC file' if number == 1 else f'{number:,} WARC files'} at {url}"
+    return f"{counted(number, 'WARC file')} at {url}"
 
 
 class Uploads:

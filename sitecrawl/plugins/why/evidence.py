@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.frontier.queue.order import priority_of
 from sitecrawl.frontier.urls.causes import words_of
@@ -35,11 +36,10 @@ def known(case: Case) -> str:
 def _found(case: Case, record: UrlRecord) -> str:
     if record.flags & Flag.SEED:
         return "a seed"
-    links = "1 link" if record.depth == 1 else f"{record.depth:,} links"
     page = "" if record.referrer == NO_REFERRER else case.source.name(record.referrer)
     kind = "first as a part of" if record.flags & Flag.REQUISITE else "first linked to by"
     found = f"{kind} {page}, " if page else "no page is known that linked to it; "
-    return f"{found}{links} from a seed"
+    return f"{found}{counted(record.depth, 'link')} from a seed"
 
 
 def canonical(case: Case) -> str:
@@ -100,8 +100,7 @@ def last(case: Case) -> str:
     if capture is None:
         return text
     number = len(case.versions)
-    text += f"\n{capture.content_type or 'no type'}, {capture.payload_size:,} bytes; stored {number:,} "
-    text += "time" if number == 1 else "times"
+    text += f"\n{capture.content_type or 'no type'}, {capture.payload_size:,} bytes; stored {counted(number, 'time')}"
     if capture.redirect_to:
         rule = case.out_of_scope(capture.redirect_to)
         text += f"\nit redirects to {capture.redirect_to}" + (f", which is out of scope: {rule}" if rule else "")
@@ -113,7 +112,7 @@ def section(case: Case) -> str:
     one = case.section
     if one is None or case.host is None:
         return ""
-    numbers = f"{one.known:,} URLs known, {one.fetched:,} fetches, {one.good:,} good, {one.queued:,} waiting"
+    numbers = f"{counted(one.known, 'URL')} known, {one.fetched:,} fetched, {one.good:,} good, {one.queued:,} waiting"
     return f"{one.shape} of {case.host.name}: {numbers}"
 
 

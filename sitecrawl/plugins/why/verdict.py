@@ -93,7 +93,7 @@ _ENDED: Final = {
     UrlState.EXCLUDED: _excluded,
     UrlState.REQUISITE: _as_requisite,
 }
-_AGAIN: Final = "begin a crawl with it as a seed, or let this one fetch pages again (-a recrawl=1)"
+_AGAIN: Final = "begin a crawl with it as a seed, or fetch what this one knows again (scrapy update)"
 _SAME_AGAIN: Final = {
     Cause.TOO_LARGE: "set the limit that it goes beyond higher (docs/limits.md)",
     Cause.BOMB: "if it is no bomb, set DOWNLOAD_MAXSIZE higher",

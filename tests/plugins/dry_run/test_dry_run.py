@@ -90,7 +90,7 @@ def test_redirects(tmp_path: Path) -> None:
     assert sorted(done.stdout.split()) == sorted(f"{web.root}{path}" for path in found)
     assert asked == Counter(found)
     assert f"{other.root}/: out of scope; {web.root}/away redirects there" in done.stderr
-    assert "1 URLs that it excludes" in done.stderr
+    assert "1 URL that it excludes" in done.stderr
 
 
 def to(place: str) -> Answer:

@@ -197,6 +197,6 @@ def test_chunks(crawls: Path) -> None:
         "position": 0, "words": 4,
     }  # fmt: skip
     done = command("export", "--chunks", "20", "-o", "chunks.parquet", "--limit", "1", cwd=crawls)
-    assert done.stderr == "1 chunks of 1 pages are in chunks.parquet\n"
+    assert done.stderr == "1 chunk of 1 page are in chunks.parquet\n"
     for words in (["--chunks", "5"], ["--chunks", "--fields", "url"], ["wacz", "-o", "x.wacz", "--chunks"]):
         assert command("export", *words, cwd=crawls).returncode == 2

@@ -92,7 +92,7 @@ def test_a_crawl_as_a_folder(tmp_path: Path) -> None:
     with LocalWeb(PAGES) as web:
         assert crawl(web.root, tmp_path / "job").returncode == 0
     done = command("export", "-d", "job", "--format", "markdown", "-o", "md", "--since", "last", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "4 pages (1 pages without text are not) are in md\n")
+    assert (done.returncode, done.stderr) == (0, "4 pages (1 page without text left out) are in md\n")
     (host,) = (tmp_path / "md").iterdir()
     found = {path.relative_to(host).as_posix(): path.read_text() for path in host.rglob("*") if path.is_file()}
     assert set(found) == {"index.md", "imprint.md", "docs/a.md", "note.txt.md"}

@@ -229,13 +229,13 @@ def test_commands(tmp_path: Path) -> None:
     words = ("-d", str(tmp_path / "job"), "-s", "SITECRAWL_USE=train-ai")
     done = scrapy("search", "own", *words)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "1 pages are left out" in done.stderr
+    assert "left out, for they refuse train-ai: 1 page" in done.stderr
     assert "http://site.example/late" in scrapy("search", "late", *words).stdout
     done = scrapy("export", "--fields", "url", "--format", "csv", *words)
-    assert "2 pages are left out" in done.stderr
+    assert "refuse train-ai: 2 pages" in done.stderr
     assert done.stdout.split() == ["url", "http://site.example/late"]
     done = scrapy("export", "--fields", "url", "--host", "site.example", "--url-like", "own", *words)
-    assert (done.stdout, "pages are left out" in done.stderr, "nothing has" in done.stderr) == ("", True, False)
+    assert (done.stdout, "left out, for" in done.stderr, "nothing has" in done.stderr) == ("", True, False)
     done = scrapy("export", "wacz", "-o", str(tmp_path / "out.wacz"), *words)
     assert "the archive has all pages, those that refuse train-ai, too" in done.stderr
 

@@ -34,7 +34,7 @@ def test_what_is_reserved_is_not_exported(tmp_path: Path) -> None:
     assert sorted(path.partition("/")[2] for path in everything) == ["", "free", "kept/1"]
     some, said = exported(tmp_path, SITECRAWL_USE="train-ai")
     assert sorted(path.partition("/")[2] for path in some) == ["", "free"]
-    assert "1 pages are left out, for they refuse train-ai" in said
+    assert "left out, for they refuse train-ai: 1 page" in said
 
 
 def test_a_host_without_such_a_file(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from scrapy.exceptions import UsageError
 
 import sitecrawl
-from sitecrawl.base.display import visible
+from sitecrawl.base.display import counted, visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
@@ -110,10 +110,8 @@ class Command(ReadingCommand):
         if opts.output != _STDOUT:
             print(f"{what} are in {visible(opts.output)}", file=sys.stderr)
         if unreadable:
-            print(
-                f"scrapy: {unreadable:,} pages could not be read and have no text: `scrapy check-crawl` says why",
-                file=sys.stderr,
-            )
+            told = counted(unreadable, "page")
+            print(f"scrapy: no text of {told} that cannot be read: `scrapy check-crawl` says why", file=sys.stderr)
 
     def _table(self, opts: argparse.Namespace, target: str, news: list[News]) -> tuple[str, int]:
         form = _format(opts)
@@ -132,15 +130,17 @@ class Command(ReadingCommand):
                 rows = Counted(row_of(fields, part) for page in present for part in parts_of(page, opts.chunks))
             with _file(target) as file:
                 WRITERS[form](fields, rows, file)
-            of_chunks = f"{rows.number:,} chunks of " if opts.chunks is not None else ""
-            return chosen.said(f"{of_chunks}{pages.number:,} pages", is_empty=not pages.number)
+            of_chunks = f"{counted(rows.number, 'chunk')} of " if opts.chunks is not None else ""
+            return chosen.said(f"{of_chunks}{counted(pages.number, 'page')}", is_empty=not pages.number)
 
     def _folder(self, opts: argparse.Namespace, target: str, news: list[News]) -> tuple[str, int]:
         with self._chosen(opts, (), news) as chosen:
             folder = FolderWriter(Path(target))
             folder.write(page for page in chosen.pages if page.change not in _LEFT)
-            without = f" ({folder.without_text:,} pages without text are not)" if folder.without_text else ""
-            return chosen.said(f"{folder.number:,} pages{without}", is_empty=not folder.number + folder.without_text)
+            told = counted(folder.number, "page")
+            if folder.without_text:
+                told += f" ({counted(folder.without_text, 'page')} without text left out)"
+            return chosen.said(told, is_empty=not folder.number + folder.without_text)
 
     @contextmanager
     def _chosen(self, opts: argparse.Namespace, fields: Sequence[Field], news: list[News]) -> Iterator[_Chosen]:
@@ -171,7 +171,7 @@ class Command(ReadingCommand):
                 chosen.leave_out_repeats(known, opts.limit)
             yield chosen
             if use:
-                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
+                print(f"scrapy: left out, for they refuse {use}: {counted(pages.refused, 'page')}", file=sys.stderr)
 
     def _use(self) -> tuple[str, str]:
         """What the pages are for, if that is said, and our name to robots.txt."""
@@ -199,8 +199,8 @@ class Command(ReadingCommand):
                 _say_nothing(reader, Choice())
             if use := self._use()[0]:
                 print(f"scrapy: the archive has all pages, those that refuse {use}, too", file=sys.stderr)
-            what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
-            return what, pages.unreadable
+            of_files = f"{counted(written.captures, 'capture')} of {counted(written.files, 'WARC file')}"
+            return f"{of_files}, with a list of {counted(written.pages, 'successful page')},", pages.unreadable
 
 
 class _Chosen:

@@ -7,6 +7,7 @@ import sys
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import write
@@ -58,6 +59,6 @@ class Command(ListingCommand):
             had, hits = len(hits), [hit for hit in hits if not pages.refuse(hit.url, use)]
             write(hits, HITS, sys.stdout, format=opts.format)
             if use:
-                print(f"scrapy: {pages.refused:,} pages are left out, for they refuse {use}", file=sys.stderr)
+                print(f"scrapy: left out, for they refuse {use}: {counted(pages.refused, 'page')}", file=sys.stderr)
             if not had:
                 print(f"scrapy: no page has all of these words: {in_store(reader)}", file=sys.stderr)
