@@ -67,7 +67,7 @@ class Terms:
             leaves = tuple(RobotsLeave(tuple(names), tuple(paths), why) for names, paths, why in given)
             return cls(**{**fields, **lists, "exceptions": leaves})
         except (ValueError, TypeError, LookupError) as error:
-            raise CorruptFile(f"What the crawl was told cannot be read: {error}") from error
+            raise CorruptFile(f"What the crawl was told cannot be read ({error}): its next run writes it") from error
 
 
 def terms_of(database: Database) -> Terms | None:
