@@ -239,6 +239,23 @@ def test_update(tmp_path: Path) -> None:
     assert (missing.returncode, "holds no crawl" in missing.stderr) == (1, True)
 
 
+PLAIN = """
+from scrapy import Spider
+
+class Plain(Spider):
+    name = "plain"
+"""
+
+
+def test_update_of_a_plain_spider(tmp_path: Path) -> None:
+    """A spider without rounds would do nothing: it is refused."""
+    (tmp_path / "plain_spider.py").write_text(PLAIN)
+    settings, env = {"SPIDER_MODULES": "plain_spider", "JOBDIR": tmp_path / "job"}, {"PYTHONPATH": str(tmp_path)}
+    scrapy("crawl", "plain", settings=settings, env=env)
+    refused = scrapy("update", str(tmp_path / "job"), settings=settings, env=env)
+    assert (refused.returncode, "'plain' is no SiteSpider" in refused.stderr) == (1, True)
+
+
 def test_only_what_is_older(tmp_path: Path) -> None:
     """With a time, what was fetched since then is left as it is."""
     with LocalWeb({"/": linked("/a"), "/a": page("a")}) as web:

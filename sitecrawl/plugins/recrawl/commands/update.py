@@ -11,7 +11,7 @@ from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.console.commands.crawl import Command as CrawlCommand
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.crawldir.given import given_to
-from sitecrawl.spiders.site import ONE_PROCESS
+from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 
 class Command(CrawlCommand):
@@ -34,6 +34,7 @@ class Command(CrawlCommand):
             if workers_below(directory):
                 raise OptionError(f"{directory} is shared by workers: {ONE_PROCESS}")
             spider = manifest_of(directory).spider
+            self._check(spider)
             with database_to_read(directory) as database:
                 given = given_to(database)
         except SitecrawlError as error:
@@ -44,3 +45,13 @@ class Command(CrawlCommand):
         if str(opts.spargs["again"]) == "0":
             raise UsageError("scrapy update is one more round: it takes no -a again=0", print_help=False)
         super().run([spider], opts)
+
+    def _check(self, spider: str) -> None:
+        """Raises `OptionError` for a spider that would take the argument for its own, and do nothing."""
+        assert self.crawler_process
+        loader = self.crawler_process.spider_loader
+        if spider in loader.list() and not issubclass(loader.load(spider), SiteSpider):
+            raise OptionError(
+                f"the spider {spider!r} is no SiteSpider, and those alone make rounds: crawl again in another "
+                "directory, with -s SITECRAWL_DEDUPE_FROM, or make it one (docs/writing-spiders.md)"
+            )
