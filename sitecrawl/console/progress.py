@@ -289,7 +289,7 @@ class Progress:
         )
         told = _with_crawl(told, self._crawl, finished=reason in BY_ITSELF)
         has_done_nothing = reason == FINISHED and not traffic.responses and self._crawl.directory.resumed
-        if has_done_nothing and getattr(self._crawler.spider, "can_begin_again", False):
+        if has_done_nothing and not list(self._round()) and getattr(self._crawler.spider, "can_begin_again", False):
             return replace(told, again=how_to_resume(self._crawl.job, self._crawl.directory.path, ("again", "1")))
         return told
 

@@ -58,7 +58,7 @@ class OutcomeCounts(Participant):
         if _is_page(fetch):
             if not fetch.visit.depth or self._without:  # else no host is looked for
                 self._note(host_of(fetch.visit.url), None)
-        elif fetch.is_redirect and not fetch.leads_on:
+        elif fetch.is_redirect and not fetch.leads_on and not fetch.visit.again:  # then the target is known by now
             self.hindered(fetch.visit, causes.REDIRECTS, _target(fetch), is_better_known=True)
         elif why := _why(fetch):
             self.hindered(fetch.visit, why)

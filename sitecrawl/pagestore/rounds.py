@@ -58,6 +58,8 @@ class Round:
 
     def __str__(self) -> str:
         """What it found, in words."""
+        if not self.asked and not self.new:
+            return "nothing new: no known URL was asked for"
         counts = {name: getattr(self, name) for name in ("new", "changed", "gone", "moved")}
         found = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number) or "nothing new"
         failed = f"; {self.failed:,} without a usable answer" if self.failed else ""

@@ -102,6 +102,9 @@ def test_redirects(database: Database) -> None:
     counts.ended(answered(302))
     counts.hindered(fetch("http://out.example/").visit, causes.OUT_OF_SCOPE, "to http://x/")
     counts.ended(answered(301, "http://out.example/"))
+    known = answered(302, "http://known.example/")
+    known.visit.again = True  # so its target is known as well
+    counts.ended(known)
     assert counts.causes == [
         CauseCount("redirects that end nowhere", 1, r"a.example, to /next\x1b"),
         CauseCount("redirects out of scope", 1, "out.example, to http://x/"),

@@ -264,6 +264,8 @@ def test_only_what_is_older(tmp_path: Path) -> None:
         done = crawl(web.root, tmp_path / "job", again="1d")
         assert done.returncode == 0, done.stderr
         assert web.paths() == []
+        assert "round 1   nothing new: no known URL was asked for\n" in done.stderr
+        assert "The crawl finished: nothing is left to fetch.\n" in done.stderr
 
 
 def test_a_plain_second_start(tmp_path: Path) -> None:
