@@ -35,7 +35,7 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.hosts.trap_state import TrapState
-from sitecrawl.frontier.urls.record import GONE, UrlRecord
+from sitecrawl.frontier.urls.record import GONE, Flag, UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
@@ -101,6 +101,7 @@ class Again(Participant):
         crawl.checkpoints.add(self)
         crawl.fetches.on_begin.append(self._begun)
         crawl.fetches.on_finish.append(self._finished)
+        crawl.news.on_given_up.append(self._given_up)
         self._is_scanned = False
         self._crawler.signals.connect(self._stay, signals.spider_idle)
         self._crawler.signals.connect(self._close, signals.spider_closed)
@@ -215,6 +216,14 @@ class Again(Participant):
             before = self._under_way.pop(fetch.visit.key)
             if not fetch.excluded:  # or nothing was asked
                 self._compare(fetch, before)
+
+    def _given_up(self, key: bytes) -> None:
+        """Count a known URL that fails unasked, because its host does not answer."""
+        assert self.round is not None
+        record = self._crawl.frontier.urls.get(key)
+        if record is not None and record.flags & Flag.AGAIN and not self._is_other(key):
+            self.round.asked += 1
+            self.round.failed += 1
 
     def _compare(self, fetch: Fetch, before: Version | None) -> None:
         """Count what became of a URL, and learn how often its page changes."""

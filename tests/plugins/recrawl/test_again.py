@@ -282,6 +282,19 @@ def test_a_plain_second_start(tmp_path: Path) -> None:
     assert said[0].endswith("-a again=1")
 
 
+def test_a_night_without_the_site(tmp_path: Path) -> None:
+    """A site that answers 503 has lost nothing: its pages have no answer, and are as they were the night after."""
+    site: dict[str, Page] = {"/": linked("/a", "/b", "/c"), **{f"/{name}": page(name) for name in "abc"}}
+    with LocalWeb(site) as web:
+        crawl(web.root, tmp_path / "job")
+        web.pages = lambda *_: Answer(status=503)
+        down = crawl(web.root, tmp_path / "job", again=1, SITECRAWL_MAX_HOST_FAILURES=1)
+        web.pages = {**site, "/a": page("another")}
+        up = crawl(web.root, tmp_path / "job", again=1)
+    assert "round 1   nothing new of 4 known URLs; 4 without a usable answer\n" in down.stderr
+    assert "round 2   1 changed of 4 known URLs\n" in up.stderr
+
+
 def test_what_robots_txt_forbids_for_a_night(tmp_path: Path) -> None:
     """It is not asked for and counts as it was, and the round after visits it as any other, once."""
     site: dict[str, Page] = {"/": linked("/one", "/two", "/never"), "/one": page("one"), "/two": page("two")}
