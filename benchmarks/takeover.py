@@ -174,7 +174,7 @@ def take(folder: Path, url: str) -> Taken:
             given = time.thread_time()
             frontier.partitions.change()
             given = time.thread_time() - given
-            await frontier.exchange.abandon()
+            await frontier.exchange.cease()
             return Taken(urls, arrived - begun, longest, taking, worked, given, grown)
 
     return asyncio.run(taken())

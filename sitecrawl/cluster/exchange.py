@@ -150,17 +150,10 @@ class Exchange:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=_CLOSING)
         await self.cease()
-        with contextlib.suppress(redis.RedisError, OSError):
-            await self._store.steps.client.aclose()
-
-    async def abandon(self) -> None:
-        """Stop as a kill would: send nothing more, and give nothing back."""
-        await self.cease()
-        await self._store.steps.client.aclose()
 
     async def cease(self) -> None:
-        """End the task where it is. Before Python 3.12 `asyncio.wait_for`, which redis-py uses, may swallow a
-        cancellation: so it is said until it is heard.
+        """Stop as a kill would: send nothing more, and give nothing back. Before Python 3.12 `asyncio.wait_for`,
+        which redis-py uses, may swallow a cancellation: so it is said until it is heard.
         """
         if self._beats is not None:
             self._beats.cancel()
@@ -169,6 +162,8 @@ class Exchange:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=0.1)
         await self._compaction.cease()
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self._store.steps.client.aclose()
 
     async def _run(self) -> None:
         failures = 0

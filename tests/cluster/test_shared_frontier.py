@@ -107,7 +107,6 @@ class Worker:
     async def kill(self) -> None:
         await self.exchange.cease()
         self.database.close()
-        await self.store.steps.client.aclose()
 
     async def void(self) -> None:
         """It will never come back: what Redis has not heard of does not count."""

@@ -76,7 +76,7 @@ class Worker:
 
     async def abandon(self) -> None:
         """As a kill leaves it."""
-        await self.frontier.exchange.abandon()
+        await self.frontier.exchange.cease()
         self.database.close()
 
 

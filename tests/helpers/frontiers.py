@@ -206,7 +206,7 @@ class Crawl:
     async def crash(self) -> None:
         """The process dies and a new one begins: what came after the last checkpoint is gone."""
         if isinstance(self.frontier, SharedFrontier):
-            await self.frontier.exchange.abandon()
+            await self.frontier.exchange.cease()
         self.database.close()
         self._open()
 
