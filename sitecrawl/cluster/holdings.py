@@ -297,19 +297,23 @@ class Holdings:
             if one.is_lost or (one.is_leaving and one.partition not in busy and not one.received)
         ]
 
+    def give_up(self, held: Held) -> list[Entry]:
+        """Entries that Redis will never take, once."""
+        given_up = list(held.unsent)
+        self._sent += given_up
+        held.unsent.clear()
+        return given_up
+
     def drop(self, held: Held) -> None:
         """The partition goes from this worker's database: to another worker that has it already, or may have it."""
         del self.held[held.partition]
-        if held.is_lost:
-            self._sent += held.unsent
-        else:
+        if not held.is_lost:
             held.has_left = True
             self.departed.append(held)
 
     def gone(self, held: Held) -> None:
         """Redis has heard the last of a partition that has left."""
         self.departed.remove(held)
-        self._sent += held.unsent
 
 
 def _number(name: str) -> int:

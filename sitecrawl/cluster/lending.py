@@ -104,7 +104,7 @@ class Lending:
         """Release partitions that have left, once Redis has all their news."""
         for held in list(self._holdings.departed):
             if held.is_lost:
-                self._give_up(held.unsent)
+                self._give_up(self._holdings.give_up(held))
             elif not held.unsent:
                 await self._release(held, held.rests_until)
             if held.is_lost or not held.unsent:

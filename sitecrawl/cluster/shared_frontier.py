@@ -371,7 +371,7 @@ class SharedFrontier(Peers):
             self.holdings.stay()
         for held in self.holdings.held.values():
             if held.is_lost:
-                self.give_up(held.unsent)
+                self.give_up(self.holdings.give_up(held))
         self.partitions.change()
         if self.holdings.flushed():
             self.exchange.kick()
