@@ -5,6 +5,10 @@ more gives back, one at a time, when nothing of it is in flight.
 
 Sites are of all sizes, so a share may come to its end long before the others. A worker without a URL to fetch is then
 lent a partition by whoever has most of those in which URLs wait (work stealing: Blumofe and Leiserson 1999).
+
+If Redis stood still for longer than a lease (a disk that does not write, a machine that slept), all leases are over
+when it goes on, and their workers live. Each has its partitions again with its next word (`commit.lua`), unless
+another one was quicker: so who has heard nothing for half a lease waits as long until it takes any.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from math import inf
 from typing import Final, TypeVar
 
 from sitecrawl.cluster.compaction import in_thread
@@ -66,6 +71,9 @@ class Lending:
         self._give_up = give_up
         self._hear = hear
         self._take_at = 0.0
+        self._looked_at = inf
+        self._waits_until = -inf
+        """While others that were cut off may come back."""
         self._has_warned = False
 
     # What this worker has
@@ -127,6 +135,7 @@ class Lending:
         """Have so many; a worker that is through keeps what it has. `alive` are the workers that count, `whole` what
         was last heard of all partitions. Returns whether any may have come.
         """
+        self._look()
         held, coming = self._holdings.held, len(self._partitions.arrivals)
         is_settled = bool(held) and not any(one.is_leaving or one.is_lost for one in held.values())
         idle = [one for one in held.values() if not one.counts.states[UrlState.QUEUED]]
@@ -144,6 +153,16 @@ class Lending:
             return True
         return False
 
+    def _look(self) -> bool:
+        """Whether others that were cut off may come back just now. No wait begins right after another, however slow
+        this worker is.
+        """
+        now, lease = self._clock(), self._store.leases.seconds
+        if now - self._looked_at > lease / 2 and now > self._waits_until + lease:
+            self._waits_until = now + lease / 2
+        self._looked_at = now
+        return now < self._waits_until
+
     def _lends(self, lender: str, whole: Whole) -> bool:
         """Whether this worker is the lender, and what it has lent before is with somebody."""
         session, held = self._holdings.session, self._holdings.held
@@ -157,6 +176,8 @@ class Lending:
         arrivals = [one.held for one in self._partitions.arrivals]
         ours = {one.partition for one in (*self._holdings.all, *arrivals)}
         free = [one for one in await self._store.free() if one not in ours]
+        if self._look():
+            return
         wanted = [one for one in free if one in waiting][:1] if lacks_work else []
         wanted = wanted or [one for one in free if one not in waiting][: max(most, 0)]
         room = LENT_AT_ONCE
@@ -165,6 +186,7 @@ class Lending:
                 arrival = await self._arrival(partition, lent[0])
                 self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint
                 room -= arrival.held.snapshot + arrival.held.log
+        self._looked_at = self._clock()
         if not self._partitions.arrivals:
             self._take_at = self._clock() + _AGAIN
 

@@ -27,7 +27,7 @@ from sitecrawl.urls.fingerprint import SIZE
 _PIECE: Final = 100
 """Elements of a list, or fields, that are asked for at once."""
 _SESSION: Final = re.compile(rb"[0-9a-f]{16}")
-_COUNTS: Final = {b"entry", b"lent", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
+_COUNTS: Final = {b"entry", b"lent", b"held", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
 _NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages")

@@ -64,6 +64,10 @@ class Had:
         """Redis has ended the lease, and another worker has it."""
         self._client.set(KEYS.base(partition) + "lease", f"7:{OTHER}")
 
+    def end(self, partition: int) -> None:
+        """The lease is over."""
+        self._client.delete(KEYS.base(partition) + "lease")
+
 
 @asynccontextmanager
 async def having(redis: Server, connect: Any = None) -> AsyncIterator[Had]:
@@ -214,6 +218,42 @@ def test_a_partition_that_rests(redis: Server) -> None:
             with redis.client() as client:
                 assert 0 < client.pttl(KEYS.base(0) + "lease") <= SHORT  # type: ignore[operator]
             assert await had.store.lease(0, token) is not None  # who had it may have it at once
+
+    asyncio.run(story())
+
+
+def test_a_lease_that_is_over_and_nobody_has(redis: Server) -> None:
+    """Redis stood still, and all leases are over: they begin again with the next renewal, or the next entry."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            for partition in range(KEYS.shards):
+                had.end(partition)
+            assert await had.store.commit([Commit(0, had.leases.held[0], Entry(0, 1, b"page"))]) == [1]
+            assert had.renews()
+            assert not any(had.leases.has_lost(*one) for one in had.leases.held.items())
+            other = PartitionStore(had.store.steps, OTHER, Leases(LEASE, had.clock), had.clock)
+            assert [await other.lease(partition) for partition in range(KEYS.shards)] == [None, None]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("is_given_back", [False, True])
+def test_a_lease_that_another_worker_had(redis: Server, *, is_given_back: bool) -> None:
+    """It begins again for nobody: who had it last has written, or gone."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            had.end(0)
+            other = PartitionStore(had.store.steps, OTHER, Leases(LEASE, had.clock), had.clock)
+            lent = await other.lease(0)
+            assert lent is not None
+            if is_given_back:
+                await other.release(0, lent[0])
+            else:
+                had.end(0)
+            assert await had.store.commit([Commit(0, had.leases.held[0], Entry(0, 1, b"late"))]) == [None]
+            assert await other.commit([Commit(0, lent[0])]) == [None if is_given_back else 0]
 
     asyncio.run(story())
 

@@ -270,6 +270,35 @@ def test_workers_that_have_top_level_domains(tmp_path: Path, redis: Server, monk
 
 
 @pytest.mark.usefixtures("nobody_is_late")
+def test_redis_stood_still_for_a_lease(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All leases are over, and all workers live: whoever comes first takes nothing of the others, and what they have
+    fetched meanwhile counts.
+    """
+
+    async def crawl() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            one, two = await crowd.share()
+            crowd.row = 20
+            worked(one, range(1, crowd.row))
+            assert any(held.unsent for held in one.frontier.holdings.held.values())
+            held = [set(worker.frontier.holdings.held) for worker in crowd.workers]
+            keys = Keys("shared", PARTITIONS)
+            with redis.client() as client:
+                client.delete(keys.base(0) + "workers", *(keys.base(at) + "lease" for at in range(PARTITIONS)))
+            silence = [LEASE]
+            monkeypatch.setattr(two.exchange._lending, "_clock", lambda: time.monotonic() + silence[0])
+            for worker in (two, two, one, two):
+                await worker.round()
+                worker.checkpoint()
+            assert [set(worker.frontier.holdings.held) for worker in crowd.workers] == held
+            assert not any(worker.heard.counts["cluster/lost_partitions"] for worker in crowd.workers)
+            silence[0] = 2 * LEASE  # whoever was to come back has
+            assert await crowd.run(Random(1)) == all_pages()
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_host_that_has_asked_for_a_rest(tmp_path: Path, redis: Server) -> None:
     """Whoever has it next leaves it alone as well, and has the others at once."""
 

@@ -1,4 +1,5 @@
 -- An entry for the partition's log, from who has it; and with it what it has heard, and what it tells others.
+-- A lease that is over, with nobody who has had the partition since, begins again: Redis may have stood still.
 --
 -- ARGV: token, session, ms, number (0 to renew the lease alone), data, tally, how many bundles of the inbox it has
 -- heard, SHA-1 of these, number of bundles that have arrived, their names, then names and bundles that go out. Returns
@@ -6,7 +7,9 @@
 -- heard, and another one in its place: that is a gap, too.
 -- A Redis that is full refuses a step at its first write, and only there: so an entry is written before all else.
 local base, at = KEYS[1], 10
-if redis.call('GET', base .. 'lease') ~= ARGV[1] .. ':' .. ARGV[2] then return 'fenced' end
+local mine, lease = ARGV[1] .. ':' .. ARGV[2], redis.call('GET', base .. 'lease')
+if (lease or mine) ~= mine then return 'fenced' end
+if not lease and redis.call('HGET', base .. 'state', 'held') ~= ARGV[1] then return 'fenced' end
 local last = tonumber(redis.call('HGET', base .. 'state', 'entry') or '0')
 local number = tonumber(ARGV[4])
 local heard = tonumber(ARGV[7])
@@ -15,7 +18,11 @@ if number == last + 1 then
   if heard > 0 and redis.sha1hex(table.concat(bundles)) ~= ARGV[8] then return 'gap' end
   redis.call('RPUSH', base .. 'log', ARGV[5])
 end
-redis.call('PEXPIRE', base .. 'lease', ARGV[3])
+if lease then
+  redis.call('PEXPIRE', base .. 'lease', ARGV[3])
+else
+  redis.call('SET', base .. 'lease', mine, 'PX', ARGV[3])
+end
 local gone = 0
 for _ = 1, tonumber(ARGV[9]) do
   gone = gone + redis.call('HDEL', base .. 'outbox', ARGV[at])

@@ -15,5 +15,5 @@ local accepted = before == last and redis.call('HGET', base .. 'tokens', last)
 if accepted then redis.call('HSET', base .. 'tokens', token, accepted) end
 redis.call('DEL', base .. 'parts')
 redis.call('SET', base .. 'lease', token .. ':' .. session, 'PX', ms)
-redis.call('HSET', base .. 'state', 'lent', 1)
+redis.call('HSET', base .. 'state', 'lent', 1, 'held', token)
 return {token, before == last and 1 or 0}
