@@ -11,8 +11,12 @@ Cluster of three nodes. What happens to the workers, once a part of the pages ha
     none      nothing
     kill      one after the other is killed and started again (`--kills` in all)
     stop      one is stopped for three leases' length
+    still     Redis stands still for two leases' length, so that all leases are over
     full      Redis is full for a while
     failover  the master is killed, and a sentinel has its replica take over
+
+The web is on the same machine, so it may be late as well, and a page that brings nothing for half a second while
+others wait is put off, and asked for once more (`frontier/hosts/pace.py`): that is told (`put_off`), and is no fault.
 
 A line for each run, with the machine's load average at its end. The exit code is 1 if pages are missing or stored
 twice, a crawl did not end, or a worker ended with another exit code than 0.
@@ -42,11 +46,15 @@ from redis_servers import Server, Watched, cluster, server, watched  # noqa: E40
 from syntheticweb import Web  # noqa: E402
 from waiting import until  # noqa: E402
 
-_KINDS = ("none", "kill", "stop", "full", "failover")
+from sitecrawl.frontier.hosts import pace  # noqa: E402
+
+_KINDS = ("none", "kill", "stop", "still", "full", "failover")
 _LOOK = 0.05
 _PERIOD = 0.1
 """Seconds in which a worker with a part of a core runs once."""
-_TOLD = re.compile(r"'cluster/(lost_partitions|lost_pages)': (\d+)")
+_TOLD = re.compile(r"'(?:cluster/(?=lost_)|frontier/(?=put_off))(\w+)': (\d+)")
+_PATIENCE = {"sitecrawl.frontier.hosts.pace.LEAST_PATIENCE": pace.LEAST_PATIENCE}
+"""That of users, where forks for tests have another one."""
 
 
 @contextmanager
@@ -115,6 +123,12 @@ def _stop(workers: list[Worker], seconds: float) -> None:
     workers[0].send(signal.SIGCONT)
 
 
+def _stand_still(redis: Server, seconds: float) -> None:
+    os.kill(redis.pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(redis.pid, signal.SIGCONT)
+
+
 def _fill(redis: Server, seconds: float) -> None:
     with redis.client() as client:
         client.config_set("maxmemory", "1")
@@ -130,6 +144,7 @@ def _fail_over(redis: Watched) -> None:
 def run(kind: str, arguments: argparse.Namespace) -> bool:
     """One crawl. Whether nothing is wrong with it."""
     settings: dict[str, object] = {"SITECRAWL_LEASE_SECONDS": arguments.lease, "SITECRAWL_DASHBOARD": False}
+    settings["LIMITS"] = _PATIENCE
     limit = arguments.limit or arguments.pages
     if arguments.limit:
         settings["SITECRAWL_MAX_PAGES"] = limit
@@ -151,12 +166,16 @@ def run(kind: str, arguments: argparse.Namespace) -> bool:
         faults = 0
         if kind == "kill":
             faults = _kill(workers, web, arguments.kills, limit, arguments.patience)
-        elif kind in {"stop", "full", "failover"} and _until_asked(web, limit / 4, workers, arguments.patience):
+        elif kind in {"stop", "still", "full", "failover"} and _until_asked(
+            web, limit / 4, workers, arguments.patience
+        ):
             faults = 1
             if kind == "stop":
                 _stop(workers, 3 * arguments.lease)
             elif isinstance(redis, Watched):
                 _fail_over(redis)
+            elif kind == "still":
+                _stand_still(redis, 2 * arguments.lease)
             else:
                 _fill(redis, 2 * arguments.lease)
         while _alive(workers) and time.monotonic() - begun < arguments.patience:
@@ -193,8 +212,8 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=110.0, help="seconds until a crawl is given up")
     parser.add_argument("--keep", type=Path, help="a folder for the workers' logs and directories")
     arguments = parser.parse_args()
-    if arguments.cluster and {"full", "failover"} & {*arguments.kinds}:
-        parser.error("a Redis Cluster is neither filled nor failed over here")
+    if arguments.cluster and {"still", "full", "failover"} & {*arguments.kinds}:
+        parser.error("a Redis Cluster is neither stopped, filled nor failed over here")
     if arguments.part < 1 and "stop" in arguments.kinds:
         parser.error("workers that run for part of the time are stopped all the time")
     sound = [run(kind, arguments) for kind in arguments.kinds for _ in range(arguments.runs)]
