@@ -216,6 +216,7 @@ def main() -> None:
         parser.error("a Redis Cluster is neither stopped, filled nor failed over here")
     if arguments.part < 1 and "stop" in arguments.kinds:
         parser.error("workers that run for part of the time are stopped all the time")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the busy loops would go on for ever
     sound = [run(kind, arguments) for kind in arguments.kinds for _ in range(arguments.runs)]
     sys.exit(not all(sound))
 
