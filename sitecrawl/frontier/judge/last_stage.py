@@ -86,11 +86,13 @@ class LastStage:
         return GoingOn(found, budget)
 
     def grows(self, host: Host, section: Section) -> bool:
-        """Whether no end of a section is in sight, or of its host, if that is held back and it is no small part."""
+        """Whether no end of a section is in sight, or of its host, if that is held back. On a site that no seed names,
+        which has no budget, a small part of such a host that does not grow itself is fetched all the same.
+        """
+        if not host.trap.demoted or self._judge.is_endless(section):
+            return self._judge.is_endless(section)
         small = max(self._allowance, self._judge.good)
-        if host.trap.demoted and (section.trap.novelty > self._judge.options.low or section.queued > small):
-            return True
-        return self._judge.is_endless(section)
+        return section.trap.novelty > self._judge.options.low or section.queued > small or self._is_named([host])
 
     def _is_named(self, hosts: Iterable[Host]) -> bool:
         """Whether a seed names the site of `hosts`."""
