@@ -127,7 +127,7 @@ class TestFaults:
             host = next(row for row in rows if row[0] == "hosts")
             client.rpush(key(1, "log"), pack_entry(facts, {(host[0], host[1]): None}))
             client.lset(key(2, "log"), 0, pack_entry(facts, {(host[0], host[1]): host[2]}))
-            client.ltrim(key(3, "log"), 0, len(logs[3]) // 2)
+            client.ltrim(key(3, "log"), 0, 0)  # of more, the rest may have changed no number
         found = checked(redis).faults
         assert "partition 0: log: 1 entries and 0 rows cannot be read" in found
         assert any(

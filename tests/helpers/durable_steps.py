@@ -83,7 +83,7 @@ REPAIRS = {
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
 EXPORTS = _replaced("plugins.export.commands.export._file")
-MARKS = _replaced("plugins.export.marks.write_marks")
+MARKS = _replaced("plugins.export.marks._write_marks")
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
