@@ -86,8 +86,8 @@ class LastStage:
         return GoingOn(found, budget)
 
     def grows(self, host: Host, section: Section) -> bool:
-        """Whether no end of a section is in sight, or of its host, if that is held back. Where no seed names its site,
-        a small part of such a host that does not grow itself is fetched all the same.
+        """Whether no end of a section is in sight, or of its host, if that is held back; but where no seed names the
+        site, a small part of such a host that does not grow itself is fetched all the same.
         """
         if not host.trap.demoted or self._judge.is_endless(section):
             return self._judge.is_endless(section)
