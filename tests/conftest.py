@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import re
+import signal
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 from alone import pytest_configure  # noqa: F401 - pytest takes the hook from here
 from database_files import begin_as_copies, new_database
 from hypothesis import HealthCheck, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a job in a shell's background has it, and its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
 settings.register_profile("deep", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
