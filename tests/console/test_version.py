@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 import scrapy
 from console import command
-from crawling import PROJECT, environment
+from crawling import PROJECT
 
 from sitecrawl import __version__
 from sitecrawl.plugins.keyword import keywordhunter
@@ -41,16 +38,3 @@ def test_keywordhunter(capsys: pytest.CaptureFixture[str]) -> None:
         keywordhunter.main(["--version"])
     assert left.value.code == 0
     assert LINE.fullmatch(capsys.readouterr().out)
-
-
-@pytest.mark.deep
-def test_the_package(tmp_path: Path) -> None:
-    """Anywhere, in no project; without a word it says what to type."""
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "sitecrawl", *words]
-        env = environment(PYTHONPATH=str(PROJECT))
-        return subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
-
-    assert LINE.fullmatch(run("--version").stdout)
-    assert "scrapy crawl" in run().stdout
