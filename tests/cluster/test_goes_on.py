@@ -73,10 +73,10 @@ def test_pages_are_visited_again(redis: Server, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_sitemaps_are_visited_again(redis: Server, tmp_path: Path) -> None:
-    """And what is new in them is fetched, once."""
+    """And what is new in them is fetched: once, or again by the other one if the first was killed before it told."""
     looks = goes_on_elsewhere(redis, tmp_path, "/map.xml", "sitemaps=1", "watch=1")
-    assert looks["/new/0"] == 1
-    assert looks["/new/3"] == 1
+    assert looks["/new/0"] in {1, 2}
+    assert looks["/new/3"] in {1, 2}
 
 
 class News:
