@@ -15,7 +15,6 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.left import sets
 
 FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""
@@ -112,11 +111,12 @@ def _held(held: HeldBack) -> Iterator[str]:
     parts = []
     for reason, number in sorted(held.urls.items()):
         count = held.sets[reason]
+        sets = counted(count, "set")
         words = {
-            Reason.GROWS: f"held back in {sets(count)} that {_verb(count, 'grow')} without end",
-            Reason.DRY: f"held back in {sets(count)} that {_verb(count, 'grow')} with nothing new to say",
-            Reason.WORTHLESS: f"held back in {sets(count)} with hardly a page worth having",
-            Reason.BLOCKED: f"blocked by hand in {sets(count)}",
+            Reason.GROWS: f"held back in {sets} that {_verb(count, 'grow')} without end",
+            Reason.DRY: f"held back in {sets} that {_verb(count, 'grow')} with nothing new to say",
+            Reason.WORTHLESS: f"held back in {sets} with hardly a page worth having",
+            Reason.BLOCKED: f"blocked by hand in {sets}",
             Reason.FULL: f"of {_hosts(count)} of which enough pages are fetched (max_pages of a sheet)",
         }
         parts.append(f"{number:,} {words.get(reason, 'held back as traps')}")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from sitecrawl.base.batches import batches
+from sitecrawl.base.display import counted
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.page.budget import DEFAULT
 from sitecrawl.page.document_kinds import kind_of
@@ -228,20 +229,20 @@ def lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
     if pages.has_asked_for_text and not finds_main_text():
         missing["export"] = "texts are whole pages, not their main texts"
     if without:
-        missing["documents"] = f"{counted(without, 'PDF file')} no text"
+        missing["documents"] = f"{_having(without, 'PDF file')} no text"
     if missing:
         yield f"{', and '.join(missing.values())}: {how_to_install(','.join(missing))}"
     others = Counter({reason: number for reason, number in unread.items() if reason != NOT_INSTALLED})
     if others:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in others.most_common())
-        yield f"{counted(others.total(), 'document')} no text: {reasons}"
+        yield f"{_having(others.total(), 'document')} no text: {reasons}"
     if pages.cut:
-        yield f"{counted(pages.cut, 'document')} more text than the {LIMITS.characters:,} characters that were read"
+        yield f"{_having(pages.cut, 'document')} more text than the {LIMITS.characters:,} characters that were read"
     if pages.shortened:
         most = f"the {DEFAULT.max_size:,} bytes or {DEFAULT.max_elements:,} elements that were read"
-        yield f"{counted(pages.shortened, 'page')} more than {most}"
+        yield f"{_having(pages.shortened, 'page')} more than {most}"
 
 
-def counted(number: int, what: str) -> str:
+def _having(number: int, what: str) -> str:
     """How many have something."""
-    return f"{number:,} {what} has" if number == 1 else f"{number:,} {what}s have"
+    return f"{counted(number, what)} {'has' if number == 1 else 'have'}"
