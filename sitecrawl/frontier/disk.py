@@ -187,7 +187,7 @@ class DiskFrontier:
         )
 
     def _load(self) -> None:
-        self.judge.fetches, self.judge.known = self.counts.fetched + self.counts.failed, self.counts.known
+        self.judge.fetches = self.counts.fetched + self.counts.failed
         if (stored := self._meta.get(JUDGE)) is not None:
             self.judge.unpack(stored)
         self.hosts.load()
@@ -328,7 +328,6 @@ class DiskFrontier:
             self._listener.linked_to(visit.key)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
-        self.judge.known = self.counts.known
         changed: list[Host] = []
         if section.trap.is_joined:
             self.judge.learn_test(host, section, good=good)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from sitecrawl.base.display import counted
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
@@ -36,13 +37,13 @@ class LastFetches(NamedTuple):
         if self.growing:
             named = ", ".join(map(_size, self.growing[:NAMED]))
             left = "only what is held back is left" if self.poor else "only sets that grow are left"
-            number, growth = sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
+            number, growth = counted(len(self.growing), "set"), "it grows" if len(self.growing) == 1 else "they grow"
             return f"{left}: fetching {number}, at most {self.most:,} more fetches while {growth}: {named}"
         if self.poor:
             waiting = sum(section.queued for _, section in self.poor)
-            return f"only what is worth little is left: fetching it, {waiting:,} URLs of {sets(len(self.poor))}"
-        tested = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
-        return f"only other forms of pages are left: testing {tested} that joins them"
+            sets = counted(len(self.poor), "set")
+            return f"only what is worth little is left: fetching it, {waiting:,} URLs of {sets}"
+        return f"only other forms of pages are left: testing {counted(self.rules, 'rule')} that joins them"
 
 
 def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
@@ -54,14 +55,11 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
     silent = dispatcher.silent_hosts
-    last_stage, growing, poor, most = dispatcher.last_stage, [], [], 0
-    for site in last_stage.sites(silent):
-        units = [(host, section) for host, sections in site.sections.items() for section in sections]
-        endless = [unit for unit in units if last_stage.grows(*unit)]
-        growing += endless
-        poor += [unit for unit in units if unit not in endless]
-        most += site.budget if endless else 0
-    growing.sort(key=lambda unit: -unit[1].queued)
+    sites = dispatcher.last_stage.sites(silent)
+    units = [(host, one) for site in sites for host, sections in site.sections.items() for one in sections]
+    growing = sorted((unit for site in sites for unit in site.growing), key=lambda unit: -unit[1].queued)
+    poor = [unit for unit in units if unit not in growing]
+    most = sum(site.budget for site in sites if site.growing)
     rules = len(frontier.forms.tests(last=True, but=silent))
     return LastFetches(growing, most, poor, rules) if growing or poor or rules else None
 
@@ -69,8 +67,3 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
 def _size(unit: tuple[Host, Section]) -> str:
     host, section = unit
     return f"{name_of(host.name, section.shape)} ({section.queued:,} waiting, {section.trap.novelty:.1f} new a page)"
-
-
-def sets(number: int) -> str:
-    """So many sets, in words."""
-    return "1 set" if number == 1 else f"{number:,} sets"

@@ -30,10 +30,10 @@ class TrapOptions:
     worthless: float = 0.02
     """The share of good pages, of late, below which a section is demoted."""
     allowance: int = 500
-    """Fetches of what grows without end on a site that no seed names, when nothing else is left, and of all such
-    together. Of a small crawl less: see `sitecrawl.frontier.judge.last_stage`."""
+    """Fetches of all together that grows without end on sites that no seed names, when nothing else is left. Of a
+    small crawl less: see `sitecrawl.frontier.judge.last_stage`."""
     allowance_share: float = 0.03
-    """The share of all fetches that go to all such together, besides."""
+    """The share of all fetches that go to these, besides."""
     min_tried: int = 20
     """Fetches of a demoted unit before it can be set free."""
     flow_period: int = 10

@@ -35,6 +35,8 @@ class GoingOn(NamedTuple):
 
     sections: dict[Host, list[Section]]
     """What is held back and may be fetched, none of them empty."""
+    growing: list[tuple[Host, Section]]
+    """Those of them that grow."""
     budget: int
     """How many fetches those of them that grow may still have, if they grow on."""
 
@@ -58,13 +60,19 @@ class LastStage:
         for host, _ in self._judge.units_held(but):
             if not host.trap.is_left:
                 held[host.site][host] = None
-        named = [self._going_on(hosts, self._named_budget(hosts)) for hosts in held.values() if self._is_named(hosts)]
+        named: list[GoingOn] = []
+        others: list[Iterable[Host]] = []
+        for hosts in held.values():
+            if self._is_named(hosts):
+                named.append(self._going_on(hosts, self._named_budget(hosts)))
+            else:
+                others.append(hosts)
         named.sort(key=_turn)
-        return [one for one in (*named, *self._others(held.values())) if one.sections]
+        return [one for one in (*named, *self._others(others)) if one.sections]
 
     def _others(self, held: Iterable[Iterable[Host]]) -> list[GoingOn]:
         """Of sites that no seed names: those that have begun a round first, then those that have had the fewest."""
-        sites = [(self._spent(hosts), hosts) for hosts in held if not self._is_named(hosts)]
+        sites = [(self._spent(hosts), hosts) for hosts in held]
         share, fetches = self._judge.options.allowance_share, self._judge.fetches
         left = int(self._allowance + share * fetches) - sum(spent for spent, _ in sites)
         found = []
@@ -73,24 +81,32 @@ class LastStage:
         ):
             one = self._going_on(hosts, max(0, left))
             found.append(one)
-            if one.budget and any(self.grows(host, section) for host, of in one.sections.items() for section in of):
+            if one.growing:
                 left -= MEASURED - spent % MEASURED
         return found
 
     def _going_on(self, hosts: Iterable[Host], budget: int) -> GoingOn:
-        found = {}
+        found: defaultdict[Host, list[Section]] = defaultdict(list)
+        growing = []
         for host in sorted(hosts, key=lambda one: one.turn):
-            held = [one for one in host.sections.values() if one.queued and is_held(host, one)]
-            if going_on := [one for one in held if budget or not self.grows(host, one)]:
-                found[host] = going_on
-        return GoingOn(found, budget)
+            for section in host.sections.values():
+                if not (section.queued and is_held(host, section)):
+                    continue
+                if self._grows(host, section):
+                    if not budget:
+                        continue
+                    growing.append((host, section))
+                found[host].append(section)
+        return GoingOn(found, growing, budget)
 
-    def grows(self, host: Host, section: Section) -> bool:
+    def _grows(self, host: Host, section: Section) -> bool:
         """Whether no end of a section is in sight, or of its host, if that is held back; but where no seed names the
         site, a small part of such a host that does not grow itself is fetched all the same.
         """
-        if not host.trap.demoted or self._judge.is_endless(section):
-            return self._judge.is_endless(section)
+        if self._judge.is_endless(section):
+            return True
+        if not host.trap.demoted:
+            return False
         small = max(self._allowance, self._judge.good)
         return section.trap.novelty > self._judge.options.low or section.queued > small or self._is_named([host])
 
@@ -105,7 +121,7 @@ class LastStage:
 
     def _named_budget(self, hosts: Iterable[Host]) -> int:
         """Fetches that what grows on these `hosts` of a seed's site may still have."""
-        units = [(host, one, self.grows(host, one)) for host in hosts for one in host.sections.values()]
+        units = [(host, one, self._grows(host, one)) for host in hosts for one in host.sections.values()]
         spent = sum([one.fetched for _, one, grows in units if grows])
         budget = self._judge.options.last_budget
         if spent >= budget:
@@ -125,7 +141,7 @@ class LastStage:
             if host.trap.demoted:
                 spent += host.fetched - host.trap.tried
             else:
-                held = [one for one in host.sections.values() if is_held(host, one) and self.grows(host, one)]
+                held = [one for one in host.sections.values() if is_held(host, one) and self._grows(host, one)]
                 spent += sum([one.fetched - one.trap.tried for one in held])
         return spent
 

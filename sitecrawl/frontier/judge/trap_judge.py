@@ -86,7 +86,6 @@ class TrapJudge:
         self.good = 0
         self.elsewhere = 0
         """Good pages that other frontiers of the crawl have found, as far as is known."""
-        self.known = 0
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
         self._reached: set[bytes] | None = None

@@ -103,12 +103,6 @@ class DiskQueue:
                 return key[len(self.prefix) :]
         return random.choice(self._heap) if self._heap else None
 
-    def discard(self, entry: bytes) -> None:
-        """Forget an entry that stands for nothing any more, if memory holds it."""
-        if entry in self._heap:
-            self._heap.remove(entry)
-            heapq.heapify(self._heap)
-
     def trim(self) -> None:
         """Forget what the disk holds anyway. Call it after a checkpoint, and only then."""
         if self._tail:
