@@ -8,7 +8,7 @@ lent a partition by whoever has most of those in which URLs wait (work stealing:
 
 If Redis stood still for longer than a lease (a disk that does not write, a machine that slept), all leases are over
 when it goes on, and their workers live. Each has its partitions again with its next word (`commit.lua`), unless
-another one was quicker: so who has heard nothing for half a lease waits as long until it takes any.
+another one was quicker: so who has heard nothing for half a lease waits as long, once, until it takes any.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ class Lending:
         self._hear = hear
         self._take_at = 0.0
         self._looked_at = inf
-        self._waits_until = -inf
+        self._waits_until: float | None = None
         """While others that were cut off may come back."""
+        self._has_waited = False
+        """Whether that time has ended with this round."""
         self._has_warned = False
 
     # What this worker has
@@ -135,6 +137,7 @@ class Lending:
         """Have so many; a worker that is through keeps what it has. `alive` are the workers that count, `whole` what
         was last heard of all partitions. Returns whether any may have come.
         """
+        self._end_wait()
         self._look()
         held, coming = self._holdings.held, len(self._partitions.arrivals)
         is_settled = bool(held) and not any(one.is_leaving or one.is_lost for one in held.values())
@@ -153,15 +156,21 @@ class Lending:
             return True
         return False
 
-    def _look(self) -> bool:
-        """Whether others that were cut off may come back just now. No wait begins right after another, however slow
-        this worker is.
+    def _end_wait(self) -> None:
+        """The round in which a wait ends takes whatever is free, however slow this worker is: or it would wait for
+        ever, and have nothing.
         """
+        self._has_waited = self._waits_until is not None and self._clock() >= self._waits_until
+        if self._has_waited:
+            self._waits_until = None
+
+    def _look(self) -> bool:
+        """Whether others that were cut off may come back just now."""
         now, lease = self._clock(), self._store.leases.seconds
-        if now - self._looked_at > lease / 2 and now > self._waits_until + lease:
+        was_cut_off, self._looked_at = now - self._looked_at > lease / 2, now
+        if was_cut_off and not self._has_waited and self._waits_until is None:
             self._waits_until = now + lease / 2
-        self._looked_at = now
-        return now < self._waits_until
+        return self._waits_until is not None
 
     def _lends(self, lender: str, whole: Whole) -> bool:
         """Whether this worker is the lender, and what it has lent before is with somebody."""

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -294,6 +295,25 @@ def test_redis_stood_still_for_a_lease(tmp_path: Path, redis: Server, monkeypatc
             assert not any(worker.heard.counts["cluster/lost_partitions"] for worker in crowd.workers)
             silence[0] = 2 * LEASE  # whoever was to come back has
             assert await crowd.run(Random(1)) == all_pages()
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.usefixtures("nobody_is_late")
+def test_a_worker_that_is_slower_than_its_leases(
+    tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits once for others that may come back, and has what nobody has with its next round."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (one,) = crowd.workers
+            ticks = count()
+            monkeypatch.setattr(one.exchange._lending, "_clock", lambda: next(ticks) * 10.0 * LEASE)
+            for _ in range(3):
+                await one.round()
+                one.checkpoint()
+            assert set(one.frontier.holdings.held) == set(range(PARTITIONS))
 
     asyncio.run(crawl())
 
