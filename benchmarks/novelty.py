@@ -19,8 +19,8 @@ from typing import Final
 
 from nearduplicates import ALIKE, Page, real_sites, resemblance, same_page, two_pages
 
-from sitecrawl.novelty.shown_text import Novelty, ShownText
 from sitecrawl.page.shingles import shingles
+from sitecrawl.page.shown_text import Novelty, ShownText
 
 KINDS: Final = {
     "list": re.compile(

@@ -1,4 +1,4 @@
-"""A sample of what a text says, by which another text is known to say it, too (`sitecrawl.novelty`).
+"""A sample of what a text says, by which another text is known to say it, too (`sitecrawl.page.shown_text`).
 
 Broder, "On the resemblance and containment of documents" (SEQUENCES 1997), takes texts for sets of *shingles*, the
 runs of so many words that stand in them, and compares those alone whose hash is 0 mod m, which are the same ones in

@@ -2,7 +2,7 @@
 
 It is asked once for each row. A row is a quarter of all its fetches, and at least `ROW`: a site that begins with a
 thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at least
-`LITTLE` of its text is new to its host (`sitecrawl.novelty`): an empty day of a calendar, a list in another order or
+`LITTLE` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another order or
 a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at a
 restart: then the next row says so.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.novelty.shown_text import ShownText
+from sitecrawl.page.shown_text import ShownText
 
 ROW: Final = 600
 """Fetches of a row, at least."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.compiled import Native
-from sitecrawl.novelty.tables import BUCKET_BYTES, Compared, compare_in_python, fill_in_python, vote_in_python
+from sitecrawl.page.shown_tables import BUCKET_BYTES, Compared, compare_in_python, fill_in_python, vote_in_python
 
 RUNS = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 7, 8, (1 << 32) - 1])
 UNITS = st.lists(st.tuples(RUNS, RUNS), max_size=40).map(

@@ -12,16 +12,16 @@ from statistics import mean
 import pytest
 from compiled_core import both_ways
 
-from sitecrawl.novelty.shown_text import FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
-from sitecrawl.novelty.tables import VOTE_BYTES
 from sitecrawl.page.shingles import LEVELS, MOST, SCALE, shingles
+from sitecrawl.page.shown_tables import VOTE_BYTES
+from sitecrawl.page.shown_text import FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
 
 VOCABULARY = [
     f"{a}{b}{c}" for a in "bcdfghjklmnprstvw" for b in "aeiou" for c in ("lor", "nit", "p", "ss", "ra", "x")
 ]
 ZIPF = [1 / (rank + 9) for rank in range(len(VOCABULARY))]
 
-way = both_ways("sitecrawl.novelty.tables.native")
+way = both_ways("sitecrawl.page.shown_tables.native")
 
 
 class Site:

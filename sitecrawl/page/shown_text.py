@@ -16,9 +16,9 @@ shown 350,000 words 130 kB. From there on each layer takes only words of one lev
 before (Flajolet, "On adaptive sampling", 1990): memory grows by 98 kB each time that the host's text doubles, nothing
 is forgotten, and the figures stay right on average. A full layer takes 1 in 280 runs for its own that are not.
 
-What is common is what more than half of the pages of late have voted for (`tables`): at `WINDOW` pages all votes are
-halved, so that a new menu takes itself off, too. Only what was shown before is voted for, so a host of one page has
-no such table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
+What is common is what more than half of the pages of late have voted for (`shown_tables`): at `WINDOW` pages all
+votes are halved, so that a new menu takes itself off, too. Only what was shown before is voted for, so a host of one
+page has no such table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
 
 Invariants: a text that was looked at brings no new word when it is looked at again, nor do its parts of six words and
 more in another order, in texts that are not so short that more of their words are sampled; the sizes of sample and
@@ -30,8 +30,8 @@ from __future__ import annotations
 from array import array
 from typing import Final, NamedTuple
 
-from sitecrawl.novelty.tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
 from sitecrawl.page.shingles import LEVELS, SCALE, UNIT_BYTES
+from sitecrawl.page.shown_tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
 
 _PRIOR: Final = 16
 """Words: two that are sampled."""
