@@ -22,14 +22,13 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.http.cookies import IN_CRAWL, BadCookies, CookieStore, jar_name, read_cookies
-from sitecrawl.http.sheets import Sheets
-from sitecrawl.http.sheets.sheet import KEPT
+from sitecrawl.http.sheets import KEPT, Sheets
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore.record import MASK
 from sitecrawl.urls.url import parse
 
 if TYPE_CHECKING:
-    from sitecrawl.http.sheets.login import Login
+    from sitecrawl.http.login import Login
 
 logger = logging.getLogger(__name__)
 
@@ -210,6 +209,6 @@ def _masked(value: bytes) -> bytes:
 
 
 def _login(given: Mapping[str, Any]) -> Login:
-    from sitecrawl.http.sheets.login import Login  # noqa: PLC0415 - for those who log in
+    from sitecrawl.http.login import Login  # noqa: PLC0415 - for those who log in
 
     return Login.read(given)

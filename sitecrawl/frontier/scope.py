@@ -10,7 +10,7 @@ from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
-from sitecrawl.http.sheets.sheet import Sheets
+from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.urls.place import KINDS, part, place_of
 from sitecrawl.urls.url import Url, site_of

@@ -17,7 +17,7 @@ from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.exchange import SentAt, exchange_of
 from sitecrawl.crawldir.database import Database
 from sitecrawl.http.cookies import IN_CRAWL
-from sitecrawl.http.sheets.sheet import Sheet, Sheets
+from sitecrawl.http.sheets import Sheet, Sheets
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import parse

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.http.sheets.sheet import Sheets
+from sitecrawl.http.sheets import Sheets
 
 KEPT: Final = 4_096
 """Hosts of which the terms are kept."""

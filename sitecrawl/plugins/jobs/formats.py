@@ -13,7 +13,7 @@ from scrapy.utils.conf import feed_process_params_from_cli
 from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
-from sitecrawl.http.sheets import written_sheets
+from sitecrawl.http import written_sheets
 from sitecrawl.spiders.job_file import is_file
 from sitecrawl.urls.url import CRAWLED
 

@@ -18,9 +18,9 @@ from sitecrawl.addon import check_settings
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
-from sitecrawl.http.sheets import written_sheets
-from sitecrawl.http.sheets.login import Login, beside, exposed
-from sitecrawl.http.sheets.written_sheets import login_problem, sheet_schema
+from sitecrawl.http import written_sheets
+from sitecrawl.http.login import Login, beside, exposed
+from sitecrawl.http.written_sheets import login_problem, sheet_schema
 from sitecrawl.plugins.jobs.document import Document, read_document
 from sitecrawl.plugins.jobs.formats import feed_of, readers, seeds_file, target_of
 

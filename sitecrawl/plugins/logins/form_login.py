@@ -21,7 +21,7 @@ from sitecrawl.base.patterns import MatchTime, compiled
 from sitecrawl.crawl.causes import of_status
 from sitecrawl.crawl.requests import LOGIN
 from sitecrawl.http.cookies import CookieStore
-from sitecrawl.http.sheets.login import COOKIE, CSS
+from sitecrawl.http.login import COOKIE, CSS
 from sitecrawl.page.refusals import has_password
 from sitecrawl.plugins.logins.form_body import form_body, sending_charset
 from sitecrawl.plugins.logins.page_text import in_its_charset

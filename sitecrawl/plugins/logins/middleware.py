@@ -17,7 +17,7 @@ from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.extensions.download_errors import Interrupted, InWant
-from sitecrawl.http.sheets.login import LoginKind
+from sitecrawl.http.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Refusal, RefusalKind

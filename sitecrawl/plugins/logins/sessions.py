@@ -14,7 +14,7 @@ from scrapy import Request
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.patterns import MatchTime, compiled
-from sitecrawl.http.sheets.login import Login, LoginKind
+from sitecrawl.http.login import Login, LoginKind
 from sitecrawl.page.refusals import has_password
 
 HOUR: Final = 3600.0

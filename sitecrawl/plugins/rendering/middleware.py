@@ -19,7 +19,7 @@ from sitecrawl.crawl.page_reading import with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
 from sitecrawl.extensions.download_errors import Interrupted, InWant
-from sitecrawl.http.sheets.login import LOGOUT
+from sitecrawl.http.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
 from sitecrawl.plugins.rendering import RENDER, SCREENSHOTS

@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from sitecrawl.http.cookies import CookieStore
-from sitecrawl.http.sheets.login import Login
+from sitecrawl.http.login import Login
 from sitecrawl.plugins.logins.form_login import MAX_REDIRECTS, log_in
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from sitecrawl.http.sheets.login import LOGIN_PAGE, LOGOUT, Login
+from sitecrawl.http.login import LOGIN_PAGE, LOGOUT, Login
 from sitecrawl.plugins.logins.sessions import HOUR, IN_A_ROW, LoginFailed, Session
 
 ROOT = "https://a.example"

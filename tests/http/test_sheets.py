@@ -2,7 +2,7 @@
 
 import pytest
 
-from sitecrawl.http.sheets.sheet import NOTHING, RobotsException, Sheet, Sheets, names
+from sitecrawl.http.sheets import NOTHING, RobotsException, Sheet, Sheets, names
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.http.sheets.login import Login, LoginKind, exposed
-from sitecrawl.http.sheets.written_sheets import read_sheets
+from sitecrawl.http.login import Login, LoginKind, exposed
+from sitecrawl.http.written_sheets import read_sheets
 
 FORM = {"kind": "form", "url": "https://a.example/login", "fields": {"user": "me", "password": "secret"}}
 

@@ -7,8 +7,8 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import sheets
-from sitecrawl.http.sheets.sheet import NOTHING, RobotsException, Sheet
-from sitecrawl.http.sheets.written_sheets import host_pattern, read_sheets
+from sitecrawl.http.sheets import NOTHING, RobotsException, Sheet
+from sitecrawl.http.written_sheets import host_pattern, read_sheets
 
 FULL: dict[str, Any] = {
     "hosts": ["Example.com", "*.example.com"],

@@ -12,9 +12,9 @@ from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.expressions import expression
 from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
+from sitecrawl.http.login import COOKIE, CSS, Login
 from sitecrawl.http.proxy import Proxy
-from sitecrawl.http.sheets.login import COOKIE, CSS, Login
-from sitecrawl.http.sheets.sheet import RobotsException, Sheet, Sheets, undotted
+from sitecrawl.http.sheets import RobotsException, Sheet, Sheets, undotted
 from sitecrawl.urls.url import parse
 
 SECRET: Final = frozenset({"headers", "cookies", "proxy", "login"})
@@ -36,7 +36,7 @@ _MADE_BY_US: Final = frozenset({"host", "content-length", "transfer-encoding", "
 
 @cache
 def sheet_schema() -> Mapping[str, Any]:
-    return schema_in("sitecrawl.http.sheets", "sheet.schema.json")
+    return schema_in("sitecrawl.http", "sheet.schema.json")
 
 
 def read_sheets(given: object, where: str) -> Sheets:
