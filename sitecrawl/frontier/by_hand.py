@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
+from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section

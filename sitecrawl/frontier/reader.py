@@ -26,9 +26,9 @@ from sitecrawl.crawldir.terms import RobotsLeave, terms_of
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.dispatch.turns import HostTurns, next_of, take_turn
 from sitecrawl.frontier.forms.duplicates import ContentFigures
+from sitecrawl.frontier.forms.learner import Learner
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.sites import pool_of

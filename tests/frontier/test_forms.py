@@ -13,9 +13,9 @@ from form_sites import LINKS, Site, begin, learner, name_of, number, rules, stor
 from frontier_helpers import Bench, all_credit, check_sections, stored_records, url
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.dust.evidence import State
-from sitecrawl.dust.learner import rule_number
 from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.forms.evidence import State
+from sitecrawl.frontier.forms.learner import rule_number
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import sha1

@@ -9,8 +9,8 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, check_sections, url
 
-from sitecrawl.dust.evidence import SUPPORT
 from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.forms.evidence import SUPPORT
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link, sha1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sitecrawl.dust.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule
+from sitecrawl.frontier.forms.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule
 
 A = "http://a.example"
 segments = st.sampled_from(["a", "B", "b", "p17", "x.php", "index.html", "*", "s%2Fx", "f3", "S"])

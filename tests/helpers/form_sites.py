@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from frontier_helpers import Bench, stored_records, url
 
-from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.forms.duplicates import Verdict
+from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import sha1

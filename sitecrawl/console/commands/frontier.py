@@ -14,7 +14,7 @@ from sitecrawl.console.frontier_rows import HELD, RULES, UNITS, URLS
 from sitecrawl.console.listing import Layout, write
 from sitecrawl.console.nothing import Counted
 from sitecrawl.crawl import sharing
-from sitecrawl.dust.evidence import State
+from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.rule_orders import order_rule
 from sitecrawl.frontier.reader import FrontierReader
 

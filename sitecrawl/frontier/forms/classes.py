@@ -1,6 +1,6 @@
 """Which URL stands for a class of URLs: the `classes` family.
 
-A class is what learnt rules leave of a URL (`sitecrawl.dust`), and its key is the fingerprint of that. A row:
+A class is what learnt rules leave of a URL (`learner`), and its key is the fingerprint of that. A row:
 
     | page 16 | content 8 | other 16 | failures 1 |
 

@@ -1,6 +1,6 @@
 """URLs that are other forms of pages: one form is fetched, the others wait, and a few of them are fetched as tests.
 
-What in a URL chooses no content is learnt from the pages themselves (`sitecrawl.dust`). Under a rule that is in test
+What in a URL chooses no content is learnt from the pages themselves (`learner`). Under a rule that is in test
 or trusted, a URL is *joined* if its class has a page already: one that was fetched, or waits to be. It is queued like
 any other, with its credit and its record, but in a section of the rule's own, which is held back (`Reason.JOINED`).
 So nothing is lost by a rule that is wrong: tests pick URLs of its section at random, and when it fails the section
@@ -26,9 +26,9 @@ from collections.abc import Callable, Container, Iterable
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.dust.evidence import State
-from sitecrawl.dust.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.classes import NOBODY, UNKNOWN, Classes
+from sitecrawl.frontier.forms.evidence import State
+from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
 from sitecrawl.frontier.forms.rule_tests import RuleTests

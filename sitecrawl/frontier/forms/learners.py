@@ -1,4 +1,4 @@
-"""The learners of hosts (`sitecrawl.dust.learner`): the last few in memory, all others on disk."""
+"""The learners of hosts (`sitecrawl.frontier.forms.learner`): the last few in memory, all others on disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.dust.learner import Learner, Learnt, rule_number
+from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 

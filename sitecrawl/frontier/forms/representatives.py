@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
-from sitecrawl.dust.learner import Learner, Learnt
 from sitecrawl.frontier.forms.classes import MAX_FAILURES, NOBODY, UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.forms.learner import Learner, Learnt
 from sitecrawl.frontier.urls.record import GONE, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import UrlTable
 from sitecrawl.frontier.urls.url_states import UrlStates

@@ -11,8 +11,8 @@ from pathlib import Path
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of
-from sitecrawl.dust.evidence import ACTIVE, State
-from sitecrawl.dust.learner import Learner, Learnt
+from sitecrawl.frontier.forms.evidence import ACTIVE, State
+from sitecrawl.frontier.forms.learner import Learner, Learnt
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.tables import HostTable

@@ -2,7 +2,7 @@
 
 A rule is tested as long as it joins URLs, as it may be wrong for few of them: by some tests at once, until it is
 trusted, and by more the more it has joined, chosen at random. Half of those are kept for the end of the crawl, when
-all that was joined is there to be chosen from. What becomes of a test says `sitecrawl.dust.evidence`.
+all that was joined is there to be chosen from. What becomes of a test says `sitecrawl.frontier.forms.evidence`.
 
 Chance finds what a rule is wrong for if that is common. Where a rule takes away few different values, or in few
 folders, or its URLs have few different queries, each of these *kinds* is tested as well, however rare it is (of two
@@ -21,8 +21,8 @@ from math import sqrt
 from typing import Final
 
 from sitecrawl.crawldir.database import Database, next_prefix
-from sitecrawl.dust.evidence import TESTS, WINDOW, State
-from sitecrawl.dust.learner import Learnt
+from sitecrawl.frontier.forms.evidence import TESTS, WINDOW, State
+from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.dust.learner import Learnt
+from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import Reason

@@ -17,8 +17,8 @@ from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
-from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.forms.learner import Learner
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.sites import pool_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.dust.parts import split
+from sitecrawl.frontier.forms.parts import split
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ and no two URLs differ in one of them alone. A slot is written so:
     /2            the third path segment, which becomes a star
     /2-           the same, taken out: paths without it are of the class
 
-It is keyed by its slots and the *place* (`dust.parts`), and not by all the keys of the query: what is learnt of a
-session id carries over to URLs with other keys beside it. How a whole URL is spelled is said by four rules without a
-place: which host it is, upper and lower case, an index's name, a slash at the end.
+It is keyed by its slots and the *place* (`frontier.forms.parts`), and not by all the keys of the query: what is
+learnt of a session id carries over to URLs with other keys beside it. How a whole URL is spelled is said by four
+rules without a place: which host it is, upper and lower case, an index's name, a slash at the end.
 
 Invariant, tested on random URLs and rules: the form of a form is the form itself.
 """
@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.parts import STAR, Parts, in_lower_case, name_of, places_of
+from sitecrawl.frontier.forms.parts import STAR, Parts, in_lower_case, name_of, places_of
 
 DROP, MIRROR, CASE, INDEX, SLASH = "drop", "mirror", "case", "index", "slash"
 

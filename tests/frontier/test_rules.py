@@ -7,8 +7,8 @@ from dust_strategies import A, drop, rules
 from hypothesis import given
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.parts import split
-from sitecrawl.dust.rules import unpack
+from sitecrawl.frontier.forms.parts import split
+from sitecrawl.frontier.forms.rules import unpack
 
 
 @given(rules)

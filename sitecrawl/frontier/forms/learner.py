@@ -3,7 +3,7 @@
 `observe` is told of every page: its URL and an id of its content, which is another page's if it repeats that one. So
 pages fall into sets of one content, and what the URLs of a set differ in may choose nothing. Each such *candidate*
 then watches what comes: URLs that are one under it had better have one content. It compares with a sample of the
-pages before, so that it costs a look-up a page; `dust.evidence` counts, and says what becomes of it.
+pages before, so that it costs a look-up a page; `frontier.forms.evidence` counts, and says what becomes of it.
 
 Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room for others; the last `RECENT` URLs,
 by which a new candidate is judged at once; as many pages a candidate. Samples and recent URLs are in memory only: a
@@ -25,11 +25,11 @@ from typing import Any, Final
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.difference import difference, nearest
-from sitecrawl.dust.evidence import Evidence, State
-from sitecrawl.dust.parts import Parts, split
-from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import Rule, unpack
+from sitecrawl.frontier.forms.difference import difference, nearest
+from sitecrawl.frontier.forms.evidence import Evidence, State
+from sitecrawl.frontier.forms.parts import Parts, split
+from sitecrawl.frontier.forms.rule_set import RuleSet
+from sitecrawl.frontier.forms.rules import Rule, unpack
 
 MAX_RULES: Final = 32
 RECENT: Final = 256

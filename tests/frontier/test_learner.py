@@ -9,9 +9,9 @@ import pytest
 from dust_strategies import A, drop
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.evidence import TESTS, State
-from sitecrawl.dust.learner import MAX_NEW, MAX_RULES, RECENT, SET, Learner
-from sitecrawl.dust.parts import split
+from sitecrawl.frontier.forms.evidence import TESTS, State
+from sitecrawl.frontier.forms.learner import MAX_NEW, MAX_RULES, RECENT, SET, Learner
+from sitecrawl.frontier.forms.parts import split
 
 
 def surf(learner: Learner, url_of: Callable[[int, int], str], *, pages: int = 30, visits: int = 4) -> None:

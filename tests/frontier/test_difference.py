@@ -6,10 +6,10 @@ import pytest
 from dust_strategies import A, drop, mirror, urls
 from hypothesis import given
 
-from sitecrawl.dust.difference import difference, nearest
-from sitecrawl.dust.parts import split
-from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import CASE, INDEX, SLASH, Rule
+from sitecrawl.frontier.forms.difference import difference, nearest
+from sitecrawl.frontier.forms.parts import split
+from sitecrawl.frontier.forms.rule_set import RuleSet
+from sitecrawl.frontier.forms.rules import CASE, INDEX, SLASH, Rule
 
 
 @given(urls(), urls())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sitecrawl.dust.parts import Parts
-from sitecrawl.dust.rules import MIRROR, Rule, in_order
+from sitecrawl.frontier.forms.parts import Parts
+from sitecrawl.frontier.forms.rules import MIRROR, Rule, in_order
 
 
 class RuleSet:

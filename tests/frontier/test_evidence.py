@@ -7,7 +7,7 @@ import random
 import pytest
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.evidence import MAX_STRATA, SUPPORT, TESTS, WINDOW, Evidence, State
+from sitecrawl.frontier.forms.evidence import MAX_STRATA, SUPPORT, TESTS, WINDOW, Evidence, State
 
 
 def supported(pairs: int = SUPPORT) -> Evidence:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from sitecrawl.dust.parts import Parts, in_lower_case, places_of
-from sitecrawl.dust.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule, slots_of
+from sitecrawl.frontier.forms.parts import Parts, in_lower_case, places_of
+from sitecrawl.frontier.forms.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule, slots_of
 
 MAX_POSITION: Final = 8
 """Path segments that are told apart."""

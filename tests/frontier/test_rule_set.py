@@ -6,9 +6,9 @@ from dust_strategies import A, drop, mirror, rules, urls
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.dust.parts import split
-from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import CASE, Rule
+from sitecrawl.frontier.forms.parts import split
+from sitecrawl.frontier.forms.rule_set import RuleSet
+from sitecrawl.frontier.forms.rules import CASE, Rule
 
 
 @given(urls(), st.lists(rules, max_size=8), st.sets(st.integers(0, 7)))
