@@ -25,7 +25,7 @@ from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
-from sitecrawl.page.processes.pool import Quarantined
+from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.processes.serving import SOCKET
+from sitecrawl.page.process_serving import SOCKET
 from sitecrawl.plugins.isolation import worker
 
 READ = worker.answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sitecrawl.page.processes import serving
-from sitecrawl.page.processes.sandbox import Rations
+from sitecrawl.page import process_serving as serving
+from sitecrawl.page.sandbox import Rations
 from sitecrawl.plugins.isolation import worker
 
 

@@ -28,7 +28,7 @@ from sitecrawl.page.link_set import absolute_url
 from sitecrawl.page.links import KINDS, PageOptions
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
-from sitecrawl.page.processes.framing import BadAnswer
+from sitecrawl.page.process_frames import BadAnswer
 from sitecrawl.page.shingles import MAX_BYTES, is_sample
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url

@@ -21,7 +21,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.page_reading import QUARANTINED, PageReading, with_content
 from sitecrawl.page.items import Headers, PageItem, Reading, pairs
 from sitecrawl.page.links import unread_page
-from sitecrawl.page.processes.pool import Quarantined
+from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.page.text_digest import DIGEST_SIZE
 from sitecrawl.plugins.isolation import PARSE_PROCESSES
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers

@@ -1,4 +1,4 @@
-"""The processes that read a crawl's pages, as the crawl sees them (`sitecrawl.page.processes.pool`)."""
+"""The processes that read a crawl's pages, as the crawl sees them (`sitecrawl.page.process_pool`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.items import Headers, Reading
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.processes.framing import BadAnswer
-from sitecrawl.page.processes.pool import PoolOptions, WorkerPool
+from sitecrawl.page.process_frames import BadAnswer
+from sitecrawl.page.process_pool import PoolOptions, WorkerPool
 from sitecrawl.page.text_digest import DIGEST_SIZE
 from sitecrawl.plugins.isolation.facts import reading_of
 

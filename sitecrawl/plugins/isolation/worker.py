@@ -14,7 +14,7 @@ from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers, Reading
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.processes.serving import Answering, serve
+from sitecrawl.page.process_serving import Answering, serve
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.facts import facts_of
 

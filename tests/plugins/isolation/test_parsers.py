@@ -18,7 +18,7 @@ from sitecrawl.base.errors import NoParser
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.processes.pool import Quarantined
+from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.plugins.isolation.worker import read
@@ -159,7 +159,7 @@ def test_a_worker_that_is_killed_at_work(breaking: Parsers) -> None:
 
 def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that a page has taken over does not stay for ever."""
-    monkeypatch.setattr("sitecrawl.page.processes.pool._LIFETIME", 0.0)
+    monkeypatch.setattr("sitecrawl.page.process_pool._LIFETIME", 0.0)
     with closing(Parsers(OPTIONS)) as parsers:
         first = {worker.pid for worker in parsers._all}
         parsers.read(URL, b"x", [HTML], max_size=SIZE)

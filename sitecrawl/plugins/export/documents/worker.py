@@ -8,7 +8,7 @@ import zipfile
 from contextlib import suppress
 from typing import Any, Final
 
-from sitecrawl.page.processes.serving import Answering, serve
+from sitecrawl.page.process_serving import Answering, serve
 from sitecrawl.plugins.export.documents.document import DocumentLimits, Unreadable
 from sitecrawl.plugins.export.documents.office import read_office
 from sitecrawl.plugins.export.documents.pdf import read_pdf

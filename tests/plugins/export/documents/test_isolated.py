@@ -9,7 +9,7 @@ import pytest
 from documents import docx_of, odt_of, pdf_of, pptx_of, xlsx_of, zip_of
 from waiting import until
 
-from sitecrawl.page.processes.pool import PoolOptions
+from sitecrawl.page.process_pool import PoolOptions
 from sitecrawl.plugins.export.documents.document import NOT_INSTALLED, DocumentLimits
 from sitecrawl.plugins.export.documents.isolated import LIMITS, RATIONS, IsolatedDocuments
 from sitecrawl.plugins.export.documents.worker import READERS

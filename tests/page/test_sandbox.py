@@ -15,7 +15,7 @@ from waiting import PATIENCE
 LINUX = sys.platform == "linux"
 TRIED = """
 import ctypes, errno, json, mmap, os, signal, socket
-from sitecrawl.page.processes import sandbox
+from sitecrawl.page import sandbox
 {before}
 parent, connected, other = os.getppid(), *socket.socketpair()
 system = ctypes.CDLL(None, use_errno=True)

@@ -26,8 +26,8 @@ from typing import Any, Final, TypeVar
 
 from sitecrawl import compiled
 from sitecrawl.base.errors import NoParser, SitecrawlError
-from sitecrawl.page.processes.framing import BadAnswer, BadFrame, Ended, frame, read_frame
-from sitecrawl.page.processes.serving import NO_MEMORY
+from sitecrawl.page.process_frames import BadAnswer, BadFrame, Ended, frame, read_frame
+from sitecrawl.page.process_serving import NO_MEMORY
 
 _T = TypeVar("_T")
 

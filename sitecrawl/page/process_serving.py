@@ -1,6 +1,6 @@
 """A process that reads hostile bytes, and may do nothing else.
 
-Its standard input is a socket. It gets its options, gets ready, puts up its fences (`processes.sandbox`),
+Its standard input is a socket. It gets its options, gets ready, puts up its fences (`page.sandbox`),
 says which of them hold, and then answers one request at a time until the other side is gone. Before the fences are up
 it has to have loaded all that it will need: behind them no file can be opened, so no module either.
 """
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from sitecrawl.page.processes.framing import BadFrame, Ended, frame, read_frame
-from sitecrawl.page.processes.sandbox import Rations, confine
+from sitecrawl.page.process_frames import BadFrame, Ended, frame, read_frame
+from sitecrawl.page.sandbox import Rations, confine
 
 SOCKET: Final = 0
 NO_MEMORY: Final = 70

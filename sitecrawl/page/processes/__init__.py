@@ -1,1 +1,0 @@
-"""Processes that may do next to nothing: how they are held, started and asked."""
