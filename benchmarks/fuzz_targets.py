@@ -16,6 +16,9 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.base.limits import LINKS, ROBOTS_RULES, ROBOTS_SIZE
 from sitecrawl.crawl.requests import Unstorable, pack_request, unpack_request
 from sitecrawl.crawl.seeds import read_seeds
+from sitecrawl.crawl.sitemaps.entry import Limits, ParseReport
+from sitecrawl.crawl.sitemaps.locations import in_robots
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.hosts.host import Host
@@ -28,9 +31,6 @@ from sitecrawl.page import media_type as media
 from sitecrawl.page.codings import without_codings
 from sitecrawl.page.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.links import read_page
-from sitecrawl.page.sitemap.entry import Limits, ParseReport
-from sitecrawl.page.sitemap.locations import in_robots
-from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.trap_signs import trap_signs
 from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of

@@ -27,12 +27,12 @@ from pathlib import Path
 from statistics import fmean, median
 
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.entry import ParseReport
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.crawldir.database import Database
-from sitecrawl.page.sitemap.entry import ParseReport
-from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 
 HOUR = 3600.0
 SITEMAPS = 60

@@ -11,8 +11,8 @@ from typing import Any, Final, TextIO
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.entry import Problem
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapRecord
-from sitecrawl.page.sitemap.entry import Problem
 
 _TIMES: Final = frozenset({"found", "visited", "lastmod", "newest", "next_visit"})
 _HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched", "listed"})

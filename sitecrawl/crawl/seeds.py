@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.crawl.sitemaps.entry import ParseReport
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.page import charset
-from sitecrawl.page.sitemap.entry import ParseReport
-from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened, top_level_of
 
 MAX_FILE_SIZE: Final = 256 << 20

@@ -22,12 +22,12 @@ from sitecrawl.cluster.line import say
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks
+from sitecrawl.crawl.live_sitemaps import Sitemaps
 from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
-from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.page.items import Link, PageItem

@@ -23,9 +23,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY
-from sitecrawl.page.sitemap.locations import How
 
 FREE: Final = 100
 """Sitemaps without new links after which a site's further ones come after its pages; most sites have fewer."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.page.sitemap.entry import Form, Problem
-from sitecrawl.page.sitemap.locations import How
+from sitecrawl.crawl.sitemaps.entry import Form, Problem
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.urls.url import site_of
 
 NEVER: Final = float("inf")

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import MAX_NEWS, NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.page.sitemap.locations import How
 
 DAY: Final = 86_400.0
 

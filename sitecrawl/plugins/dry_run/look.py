@@ -36,10 +36,10 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import temporary
 from sitecrawl.crawl.requests import COMES_BACK, host_of
+from sitecrawl.crawl.sitemaps.entry import ParseReport
+from sitecrawl.crawl.sitemaps.locations import in_robots
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.page.items import Link, PageItem
-from sitecrawl.page.sitemap.entry import ParseReport
-from sitecrawl.page.sitemap.locations import in_robots
-from sitecrawl.page.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, parse
 
 PAGES: Final = 20

@@ -12,7 +12,7 @@ from console import command
 from crawling import scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.page.sitemap.locations import GUESSES, usual
+from sitecrawl.crawl.sitemaps.locations import GUESSES, usual
 from sitecrawl.urls.url import parse
 
 XML = {"Content-Type": "application/xml"}

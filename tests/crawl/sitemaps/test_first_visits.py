@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.crawl.sitemaps.first_visits import FREE, FirstVisits
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY
-from sitecrawl.page.sitemap.locations import How
 
 HOST = "a.example"
 

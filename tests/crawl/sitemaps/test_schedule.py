@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY, MAX_INTERVAL, ScheduleOptions
-from sitecrawl.page.sitemap.locations import How
 
 OPTIONS = ScheduleOptions()
 HOUR = 3600.0

@@ -18,19 +18,18 @@ from scrapy.http import Response, TextResponse
 from scrapy.utils.test import get_crawler
 from small_limits import small
 
-from sitecrawl.crawl import build
+from sitecrawl.crawl import build, sitemap_visit
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.live_sitemaps import Sitemaps
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
-from sitecrawl.crawl.sitemaps import sitemap_visit
 from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.crawl.sitemaps.locations import GUESSES, How, usual
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import MAX_INTERVAL
-from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Exchange, Link
-from sitecrawl.page.sitemap.locations import GUESSES, How, usual
 from sitecrawl.urls.url import parse
 
 ROOT = "http://a.example"
@@ -319,7 +318,7 @@ class TestDiscovery:
 
     def test_too_many(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of one host so many sitemaps are remembered, and no more."""
-        monkeypatch.setattr("sitecrawl.crawl.sitemaps.registry.MAX_PER_HOST", 2)
+        monkeypatch.setattr("sitecrawl.crawl.sitemap_registry.MAX_PER_HOST", 2)
 
         async def story(crawl: Crawl) -> None:
             crawl.add("/i.xml")
@@ -330,7 +329,7 @@ class TestDiscovery:
 
     def test_indexes_of_indexes(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
         """An index within an index may name sitemaps, up to so many of a host; one below that names none."""
-        monkeypatch.setattr("sitecrawl.crawl.sitemaps.registry.MAX_NESTED", 4)
+        monkeypatch.setattr("sitecrawl.crawl.sitemap_registry.MAX_NESTED", 4)
 
         async def story(crawl: Crawl) -> None:
             crawl.add("/0.xml")

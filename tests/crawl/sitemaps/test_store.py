@@ -10,12 +10,12 @@ import pytest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.entry import Form, Problem
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore, read_sitemaps
 from sitecrawl.crawldir.database import Database
-from sitecrawl.page.sitemap.entry import Form, Problem
-from sitecrawl.page.sitemap.locations import How
 
 FULL = SitemapRecord(
     "http://a.example/s.xml", "a.example", SitemapKind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"],

@@ -18,13 +18,13 @@ from typing import Any, Final
 
 from sitecrawl.base.expressions import expression
 from sitecrawl.base.limits import SCHEMES, AnyLimit
+from sitecrawl.crawl.sitemaps.dates import unix_time
+from sitecrawl.crawl.sitemaps.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, ParseReport, Problem
+from sitecrawl.crawl.sitemaps.parse_xml import ROOTS, read_xml
+from sitecrawl.crawl.sitemaps.resolve import Resolver
+from sitecrawl.crawl.sitemaps.unpack import unpacked
 from sitecrawl.page import charset
 from sitecrawl.page.links import PageReader, read_page
-from sitecrawl.page.sitemap.dates import unix_time
-from sitecrawl.page.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, ParseReport, Problem
-from sitecrawl.page.sitemap.parse_xml import ROOTS, read_xml
-from sitecrawl.page.sitemap.resolve import Resolver
-from sitecrawl.page.sitemap.unpack import unpacked
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url
 
 _MAX_WHOLE: Final = 4 << 20

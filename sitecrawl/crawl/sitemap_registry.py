@@ -12,12 +12,12 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.frontier.contract import Asked, Capability
 from sitecrawl.page.items import Link
-from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse, site_of
 
 MAX_PER_HOST: Final = 50_000

@@ -19,12 +19,12 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.sitemap_registry import Registry
+from sitecrawl.crawl.sitemap_response import SitemapResponse
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.locations import GUESSES, How, in_robots, on_page, usual
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.items import Link
-from sitecrawl.page.sitemap.locations import GUESSES, How, in_robots, on_page, usual
 from sitecrawl.urls.url import WEB, Url, parse
 
 _MAX_ROBOTS: Final = 1000

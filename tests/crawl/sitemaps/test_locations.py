@@ -11,9 +11,9 @@ from protego import Protego
 from shareddata import shared
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.sitemaps.entry import Form, ParseReport
+from sitecrawl.crawl.sitemaps.locations import SitemapAnswer, in_robots, is_name, is_sitemap, may_list, on_page, usual
 from sitecrawl.page.links import read_page
-from sitecrawl.page.sitemap.entry import Form, ParseReport
-from sitecrawl.page.sitemap.locations import SitemapAnswer, in_robots, is_name, is_sitemap, may_list, on_page, usual
 from sitecrawl.urls.url import parse
 
 try:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+from sitecrawl.crawl.sitemaps.entry import ParseReport, Problem
 from sitecrawl.page.codings import MAX_MEMBERS
-from sitecrawl.page.sitemap.entry import ParseReport, Problem
 
 _MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = zlib.MAX_WBITS | 16

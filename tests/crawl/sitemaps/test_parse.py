@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shareddata import shared
 
+from sitecrawl.crawl.sitemaps import parse, parse_xml
+from sitecrawl.crawl.sitemaps.dates import unix_time
+from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_in_steps, read_sitemap
+from sitecrawl.crawl.sitemaps.resolve import Resolver
 from sitecrawl.page.codings import MAX_MEMBERS
-from sitecrawl.page.sitemap import parse, parse_xml
-from sitecrawl.page.sitemap.dates import unix_time
-from sitecrawl.page.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
-from sitecrawl.page.sitemap.parse import chunks_of, read_in_steps, read_sitemap
-from sitecrawl.page.sitemap.resolve import Resolver
 
 BASE = "http://a.example/maps/sitemap.xml"
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

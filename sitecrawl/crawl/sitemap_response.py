@@ -10,10 +10,10 @@ from scrapy.http import Response
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import PageReading
+from sitecrawl.crawl.sitemaps.locations import SitemapAnswer
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.page.items import PageItem, pairs
 from sitecrawl.page.media_type import HTML
-from sitecrawl.page.sitemap.locations import SitemapAnswer
 
 _HEAD: Final = 64 << 10
 """Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""

@@ -14,16 +14,16 @@ from typing import Final, TypeVar
 from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
+from sitecrawl.crawl.sitemap_registry import Registry
+from sitecrawl.crawl.sitemap_response import SitemapResponse
 from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem
+from sitecrawl.crawl.sitemaps.locations import How, SitemapAnswer, is_sitemap, may_list
+from sitecrawl.crawl.sitemaps.parse import chunks_of, read_in_steps
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
-from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
-from sitecrawl.page.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
-from sitecrawl.page.sitemap.locations import How, SitemapAnswer, is_sitemap, may_list
-from sitecrawl.page.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.urls.url import Url, site_of
 
 _T = TypeVar("_T")

@@ -13,12 +13,12 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.sitemaps.discovery import Discovery
+from sitecrawl.crawl.sitemap_discovery import Discovery
+from sitecrawl.crawl.sitemap_registry import Registry
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
-from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse
 
 _MAX_HOPS: Final = 5

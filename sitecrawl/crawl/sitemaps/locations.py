@@ -1,4 +1,4 @@
-"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.crawl.sitemaps`.
+"""Where a site's sitemaps may be, and whether what is there is one. No network: see `crawl.live_sitemaps`.
 
 In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, one after
 the other, the likeliest first (`addresses.txt`). None of them ends the search: a site may have several.
@@ -16,12 +16,12 @@ from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
+from sitecrawl.crawl.sitemaps.entry import Form, ParseReport
 from sitecrawl.page import charset
 from sitecrawl.page.beginning import html_of
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
-from sitecrawl.page.sitemap.entry import Form, ParseReport
 from sitecrawl.urls.url import Url, parse
 
 _MAX_NAMED: Final = 10_000
@@ -177,5 +177,5 @@ def _names() -> tuple[str, ...]:
 
 
 def _lines(name: str) -> list[str]:
-    text = (files("sitecrawl.page.sitemap") / name).read_text(encoding="utf-8")
+    text = (files("sitecrawl.crawl.sitemaps") / name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

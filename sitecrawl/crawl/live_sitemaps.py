@@ -26,17 +26,17 @@ from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import SITEMAP
+from sitecrawl.crawl.sitemap_discovery import Discovery
+from sitecrawl.crawl.sitemap_redirects import Redirects
+from sitecrawl.crawl.sitemap_registry import Registry
+from sitecrawl.crawl.sitemap_response import SitemapResponse
+from sitecrawl.crawl.sitemap_visit import SitemapVisit
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
-from sitecrawl.crawl.sitemaps.discovery import Discovery
+from sitecrawl.crawl.sitemaps.entry import Limits
+from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.redirects import Redirects
-from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.crawl.sitemaps.response import SitemapResponse
-from sitecrawl.crawl.sitemaps.sitemap_visit import SitemapVisit
 from sitecrawl.page.items import Link
-from sitecrawl.page.sitemap.entry import Limits
-from sitecrawl.page.sitemap.locations import How
 from sitecrawl.urls.url import Url, parse
 
 _TICK: Final = 1.0

@@ -1,1 +1,0 @@
-"""Sitemaps, feeds and hubs as documents: where they are, and what they say."""
