@@ -39,7 +39,7 @@ SITE := .venv-site
 WACZ := .venv-wacz
 
 # What is built where a C compiler is. `make lint` has it compiled with all warnings, into nothing.
-C := $(wildcard sitecrawl/compiled/*.c sitecrawl/compiled/*.h)
+C := $(wildcard sitecrawl/base/native/*.c sitecrawl/base/native/*.h)
 COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMITED_API=0x030B0000 -c -o /dev/null
 
 .PHONY: crawl deploy test test-deep newest-scrapy docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
@@ -126,7 +126,7 @@ sbom: $(RELEASE)/.ready
 		--output-file dist/sitecrawl.cdx.json
 
 clean:
-	rm -rf $(VENV) .venv-* build dist site *.egg-info sitecrawl/compiled/*.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* build dist site *.egg-info sitecrawl/base/*.so .mypy_cache .ruff_cache .pytest_cache
 
 # pip would say so after minutes, and of the first package that does not like it.
 OLD_PYTHON := "$(PYTHON) is %d.%d, and sitecrawl needs 3.11 to 3.14: name another one, such as PYTHON=python3.13"

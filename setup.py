@@ -11,12 +11,12 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 LIMITED = "0x030B0000"
-FOLDER = Path("sitecrawl", "compiled")
+FOLDER = Path("sitecrawl", "base", "native")
 IS_EGG = any(word.startswith("bdist_") and word.endswith("egg") for word in sys.argv)
 HAS_LIMITED_API = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 native = Extension(
-    "sitecrawl.compiled._native",
+    "sitecrawl.base._native",
     sources=sorted(str(file) for file in FOLDER.glob("*.c")),
     depends=sorted(str(file) for file in FOLDER.glob("*.h")),
     define_macros=[("Py_LIMITED_API", LIMITED)],

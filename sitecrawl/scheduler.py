@@ -21,8 +21,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
-from sitecrawl import compiled
-from sitecrawl.base import limits
+from sitecrawl.base import compiled, limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import only_looks

@@ -24,8 +24,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import OptionError
-from sitecrawl.compiled import native
 from sitecrawl.page.markup import HAS_TREE
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The links of one page, one a target, each with what it leads to.
 
-`sitecrawl/compiled/anchors.c` does the same for most of them.
+`sitecrawl/base/native/anchors.c` does the same for most of them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import SCHEMES, URL_LENGTH, AnyLimit
-from sitecrawl.compiled import native
 from sitecrawl.page import charset
 from sitecrawl.page.items import Link
 from sitecrawl.page.markup import Element

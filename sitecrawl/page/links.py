@@ -2,7 +2,7 @@
 
 Facts, not filters: a `nofollow` link is a link with a flag. The frontier decides what to fetch.
 
-docs/urls.md says what is a link. `sitecrawl/compiled/anchors.c` does the same for most links of most pages, in a
+docs/urls.md says what is a link. `sitecrawl/base/native/anchors.c` does the same for most links of most pages, in a
 third of the time (`link_set`).
 """
 

@@ -5,7 +5,7 @@ Two readers give the same elements:
 - `_elements_of` builds the tree as a browser does (lexbor), 10 us a KB;
 - `tags` reads the tags off the text, one pass, without a tree, 12 us a KB.
 
-`sitecrawl/compiled/tree.c` does the first one's work on the same tree, in a third of the time beside the parse.
+`sitecrawl/base/native/tree.c` does the first one's work on the same tree, in a third of the time beside the parse.
 
 Why two. The tree construction of the HTML standard has costs that a hostile page can drive up, and lexbor, like
 other parsers, pays them: a start tag looks through all open elements (100,000 nested `<div>`: 12 s), a new
@@ -32,9 +32,9 @@ from typing import Final, NamedTuple
 from selectolax import lexbor
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, AnyLimit
-from sitecrawl.compiled import native
 from sitecrawl.page import foreign
 from sitecrawl.page.foreign import ROOTS, Nesting
 

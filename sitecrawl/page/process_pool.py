@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from sitecrawl import compiled
+from sitecrawl.base import compiled
 from sitecrawl.base.errors import NoParser, SitecrawlError
 from sitecrawl.page.process_frames import BadAnswer, BadFrame, Ended, frame, read_frame
 from sitecrawl.page.process_serving import NO_MEMORY

@@ -19,7 +19,7 @@ alone, as the days of a calendar or lists of what is numbered, say the same.
 
 Layout: the level, 1 byte; then each sampled word once with the same runs, in their order in the text: the hash of the
 run that it ends, 4 bytes, and of the run that it begins, 4, little-endian; the three lowest bits of the latter are
-the word's level. `sitecrawl/compiled/shingles.c` is the same in C.
+the word's level. `sitecrawl/base/native/shingles.c` is the same in C.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from typing import Final
 
 from cityhash import CityHash64
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
-from sitecrawl.compiled import native
 
 try:  # the `fast` extra: a tenth of the time for the same number
     from isal.isal_zlib import crc32

@@ -8,7 +8,7 @@ entries, each a run, 4 bytes little-endian, and its votes, 1. A page that says a
 full it takes one from the run there that has the least, and has its place when that has none left (Misra and Gries,
 "Finding repeated elements", 1982, in each bucket). So what stands on most pages keeps its place.
 
-`sitecrawl/compiled/shown.c` is the same in C.
+`sitecrawl/base/native/shown.c` is the same in C.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from sitecrawl.compiled import native
+from sitecrawl.base.compiled import native
 from sitecrawl.page.shingles import LEVELS
 
 PROBES: Final = 6

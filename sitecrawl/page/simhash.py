@@ -10,7 +10,7 @@ fast on long integers: all hashes side by side are one number, which is halved a
 width is left. The sums are kept as *planes*, plane k with the k-th binary digit of every count, so an addition is a
 full adder's `&`, `|` and `^` over all counts at once.
 
-`sitecrawl/compiled/simhash.c` is the same in C, in a fifth of the time.
+`sitecrawl/base/native/simhash.c` is the same in C, in a fifth of the time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 from cityhash import CityHash64
 
-from sitecrawl.compiled import native
+from sitecrawl.base.compiled import native
 
 MAX_WORDS: Final = 1024
 """Words that are looked at, from the start of the text: what is longer is told apart by its beginning."""

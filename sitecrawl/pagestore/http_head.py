@@ -7,8 +7,8 @@ does, and a Content-Length that does is added.
 
 from __future__ import annotations
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
-from sitecrawl.compiled import native
 from sitecrawl.page.items import Headers
 
 _MAX_HEAD = 30_000

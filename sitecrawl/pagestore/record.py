@@ -32,8 +32,8 @@ from functools import lru_cache
 from http.client import responses
 from typing import Final, Literal, NamedTuple, get_args
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
-from sitecrawl.compiled import native
 from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.http_head import http_head
 from sitecrawl.pagestore.options import WarcOptions

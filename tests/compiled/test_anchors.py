@@ -16,8 +16,8 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.base.compiled import Native
 from sitecrawl.base.limits import AnyLimit
-from sitecrawl.compiled import Native
 from sitecrawl.page import link_set as module
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page

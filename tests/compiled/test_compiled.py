@@ -12,9 +12,9 @@ from compiled_core import in_c
 from crawling import PROJECT, environment
 from installed import copy_of_project
 
-from sitecrawl import compiled
+from sitecrawl.base import compiled
 
-LOOK = "from sitecrawl import compiled; print(compiled.native is None, compiled.IN_USE, sep='|')"
+LOOK = "from sitecrawl.base import compiled; print(compiled.native is None, compiled.IN_USE, sep='|')"
 
 
 def looked(folder: Path = PROJECT, **changes: str) -> str:
@@ -60,7 +60,7 @@ def test_an_installation_without_a_compiler(tmp_path: Path) -> None:
 
 def test_one_that_was_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a compiler sitecrawl works, in Python, and says why."""
-    monkeypatch.setitem(sys.modules, "sitecrawl.compiled._native", None)
+    monkeypatch.setitem(sys.modules, "sitecrawl.base._native", None)
     native, words = compiled.load("")
     assert native is None
     assert words.startswith("no, it was not built here")
@@ -68,7 +68,7 @@ def test_one_that_was_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an earlier checkout has left built, and has other functions, is not used."""
-    other = ModuleType("sitecrawl.compiled._native")
+    other = ModuleType("sitecrawl.base._native")
     vars(other)["INTERFACE"] = compiled.INTERFACE + 1
-    monkeypatch.setitem(sys.modules, "sitecrawl.compiled._native", other)
+    monkeypatch.setitem(sys.modules, "sitecrawl.base._native", other)
     assert compiled.load("") == (None, "no, another version of sitecrawl has built it: install this one again")

@@ -12,7 +12,7 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.compiled import Native
+from sitecrawl.base.compiled import Native
 from sitecrawl.page.shingles import shingles_in_python
 
 LETTERS = "aZ09_éİΣßก中ကក\u00a0\u2014\u10a0\u0dff\u0e00\u0eff\u0f00\u1080\u177f\u1800\u2bff\u2c00\u3000\uac00😀\0"

@@ -13,7 +13,7 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.compiled import Native
+from sitecrawl.base.compiled import Native
 from sitecrawl.page.simhash import MAX_WORDS, simhash_in_python
 
 SPACES = [chr(code) for code in range(0x10000) if chr(code).isspace()]  # beyond there is none

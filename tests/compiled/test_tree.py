@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax import lexbor
 
-from sitecrawl.compiled import Native
+from sitecrawl.base.compiled import Native
 from sitecrawl.page import markup
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 
@@ -105,7 +105,7 @@ def without(function: str) -> bytes:
 @pytest.mark.skipif(sys.platform != "linux", reason="the file is another elsewhere")
 def test_a_library_without_one_function(native: Native, tmp_path: Path) -> None:
     """Whichever of those that tree.c names is missing: it takes none of them then."""
-    names = re.findall(r'^    "(lxb_\w+)",$', (PROJECT / "sitecrawl/compiled/tree.c").read_text(), re.MULTILINE)
+    names = re.findall(r'^    "(lxb_\w+)",$', (PROJECT / "sitecrawl/base/native/tree.c").read_text(), re.MULTILINE)
     dlopen = ctypes.CDLL(None).dlopen
     dlopen.restype = ctypes.c_void_p
     try:

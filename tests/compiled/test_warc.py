@@ -14,7 +14,7 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.compiled import Native
+from sitecrawl.base.compiled import Native
 from sitecrawl.pagestore.http_head import http_head_in_python
 from sitecrawl.pagestore.record import base32_in_python
 

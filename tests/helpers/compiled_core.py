@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from required import lacking
 
-from sitecrawl.compiled import Native, load
+from sitecrawl.base.compiled import Native, load
 
 
 def in_c() -> Native:

@@ -9,7 +9,7 @@ from compiled_core import in_c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.compiled import Native
+from sitecrawl.base.compiled import Native
 from sitecrawl.page.shown_tables import BUCKET_BYTES, Compared, compare_in_python, fill_in_python, vote_in_python
 
 RUNS = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 7, 8, (1 << 32) - 1])

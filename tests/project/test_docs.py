@@ -19,8 +19,8 @@ from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.commands.settings import Command as ScrapySettings
 from scrapy.settings import Settings, default_settings
 
-from sitecrawl import compiled
 from sitecrawl.addon import SCRAPY_DEFAULTS
+from sitecrawl.base import compiled
 from sitecrawl.base.declared import RETIRED, SETTINGS
 from sitecrawl.base.extras import DISTRIBUTION
 from sitecrawl.base.limits import LIMITS

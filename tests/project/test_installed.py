@@ -66,7 +66,7 @@ def test_everything_is_in_it(artefacts: dict[str, Path], kind: str) -> None:
     assert len(files) > 100
     assert files <= packed
     assert packed.isdisjoint(found - files)
-    assert built <= {"sitecrawl/compiled/_native.abi3.so"} if kind == "wheel" else not built
+    assert built <= {"sitecrawl/base/native/_native.abi3.so"} if kind == "wheel" else not built
     added = {name.partition("/")[0] for name in packed - files - built}
     assert added <= {"EGG-INFO", "scrapy_sitecrawl-0.2.0.dist-info"}
 
@@ -78,7 +78,7 @@ def test_the_source_of_the_c_is_in_the_sdist(tmp_path: Path) -> None:
     with tarfile.open(next(tmp_path.glob("scrapy_sitecrawl-*.tar.gz"))) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     c = {path.relative_to(project).as_posix() for path in project.rglob("*.[ch]")}
-    assert "sitecrawl/compiled/_native.c" in c
+    assert "sitecrawl/base/native/_native.c" in c
     assert c <= names
 
 

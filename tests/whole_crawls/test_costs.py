@@ -16,7 +16,7 @@ from failpoints import PAGES as CHECKPOINT
 from fleet import BENCHMARKS, web_of
 from killing import command
 
-from sitecrawl.compiled import native
+from sitecrawl.base.compiled import native
 
 sys.path.append(str(BENCHMARKS))
 

@@ -61,7 +61,7 @@ def load(pure: str) -> tuple[Native | None, str]:
     if pure not in {"", "0"}:
         return None, f"no, {PURE} is set"
     try:
-        found = cast("Native", import_module("sitecrawl.compiled._native"))
+        found = cast("Native", import_module("sitecrawl.base._native"))
     except ImportError as error:
         return None, f"no, it was not built here, and Python does its work ({error})"
     if found.INTERFACE != INTERFACE:

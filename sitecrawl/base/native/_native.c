@@ -1,4 +1,4 @@
-/* The module `sitecrawl.compiled._native`: what Python sees of the C beside it, by the limited API of Python 3.11.
+/* The module `sitecrawl.base._native`: what Python sees of the C beside it, by the limited API of Python 3.11.
 
    No function here raises for what a page can hold. What one of them does not know it leaves to its twin in Python. */
 
