@@ -37,6 +37,7 @@ from random import Random
 
 from replaying import Unheard
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
@@ -47,7 +48,7 @@ from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS = 10_000
 SEEDS = 100

@@ -19,6 +19,7 @@ from copied import Copy, Target
 from copied_rows import SiteRows
 from replaying import Unheard
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.entries import RecordingBatch, pack_entry
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
@@ -32,7 +33,7 @@ from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.urls.fingerprint import HASH_NAME, REGION_SIZE, Fingerprinter
+from sitecrawl.urls.fingerprint import REGION_SIZE, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, site_of
 
 PAGES_PER_SECOND = 100

@@ -23,7 +23,7 @@ from cityhash import CityHash64
 from hostwebs import HostWeb
 
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.urls.fingerprint import REGION_SIZE, SPLITS
+from sitecrawl.urls.fingerprint import PARTS, REGION_SIZE
 from sitecrawl.urls.url import site_of
 
 Assign = Callable[[HostWeb, Sequence[int]], list[int]]
@@ -74,7 +74,7 @@ SCHEMES: dict[str, Assign] = {
     "URL hash (Cho and Garcia-Molina)": _by_url,
     "host hash (Mercator)": partial(_by_name, str),
     "site hash (Cho and Garcia-Molina)": partial(_by_name, site_of),
-    "hierarchical: top-level domain (Cho and Garcia-Molina)": partial(_by_name, SPLITS["tld"]),
+    "hierarchical: top-level domain (Cho and Garcia-Molina)": partial(_by_name, PARTS["tld"]),
     "64 hosts a process (Internet Archive)": _in_batches,
     "consistent hashing of hosts (UbiCrawler)": _consistent,
     "site hash, 64 partitions leased (here)": _leased,

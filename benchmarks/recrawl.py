@@ -23,10 +23,10 @@ from math import exp
 from pathlib import Path
 from random import Random
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits, visited
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 FASTEST, SLOWEST = 8.0, 0.004
 """Changes a day."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts.host import PolitenessOptions
@@ -17,7 +18,7 @@ from sitecrawl.frontier.queue.order import Order
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url
 
 COMMIT_EVERY = 500

@@ -44,13 +44,13 @@ from hostwebs import PROJECT, HostWeb
 from partition_schemes import homes
 
 from sitecrawl.seen.clock import Clock
-from sitecrawl.urls.fingerprint import SPLITS
+from sitecrawl.urls.fingerprint import PARTS
 from sitecrawl.urls.url import site_of
 
 DATA = PROJECT.parent / "shared" / "data"
 
 
-SCHEMES: dict[str, Callable[[str], str]] = {"host": str, **SPLITS}
+SCHEMES: dict[str, Callable[[str], str]] = {"host": str, **PARTS}
 """Which part of a host's name decides: a crawl may have any but the first."""
 
 

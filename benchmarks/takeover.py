@@ -33,6 +33,7 @@ from replaying import Unheard  # noqa: E402
 from scrapy.settings import Settings  # noqa: E402
 from waiting import until_async  # noqa: E402
 
+from sitecrawl.base.hashing import HASH_NAME  # noqa: E402
 from sitecrawl.cluster.compaction import URLS  # noqa: E402
 from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, pack_entry  # noqa: E402
@@ -49,7 +50,7 @@ from sitecrawl.crawl.frontiers import FrontierFactory  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.moving import parts_of  # noqa: E402
 from sitecrawl.http.sheets import Sheets  # noqa: E402
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
+from sitecrawl.urls.fingerprint import Fingerprinter  # noqa: E402
 
 CRAWL = "taken"
 LEASE = 600.0

@@ -19,6 +19,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from w3lib.url import canonicalize_url
 
+from sitecrawl.base.hashing import new_key
 from sitecrawl.page import link_set, markup
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import read_page
@@ -71,7 +72,7 @@ def main() -> None:
     found = [link for url, body in pages for link in read_page(url, body, HEADERS).links]
     hrefs = [link.url for link in found]
     urls = [parse(href) for href in hrefs]
-    canonicalizer, fingerprinter = Canonicalizer(), Fingerprinter(Fingerprinter.new_key())
+    canonicalizer, fingerprinter = Canonicalizer(), Fingerprinter(new_key())
     identities = [canonicalizer.canonical(url) for url in urls]
     responses = [HtmlResponse(url, body=body, encoding="utf-8") for url, body in pages]
     size = sum(len(body) for _, body in pages) / len(pages)

@@ -20,6 +20,7 @@ from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
 from sitecrawl.base import declared
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.hashing import SPLITS
 from sitecrawl.base.setting import Setting
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT
 from sitecrawl.crawl.presets import PRESETS
@@ -27,7 +28,6 @@ from sitecrawl.frontier.queue.order import LINKS, ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER
 from sitecrawl.spiders.arguments import RENDER as RENDER_MODES
-from sitecrawl.urls.fingerprint import SPLITS
 
 SPIDER = """
 import scrapy

@@ -16,9 +16,9 @@ from crawling import HELPERS, environment, with_settings
 from localweb import LocalWeb, linked
 from waiting import PATIENCE, until
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.requests import unpack
 from sitecrawl.crawldir.database import Database
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 40
 SPIDERS = HELPERS / "spiders" / "graph.py"

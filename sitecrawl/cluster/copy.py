@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.entries import unpack_entry
 from sitecrawl.cluster.outside import CrawlOnRedis, Piece, Replaced
 from sitecrawl.cluster.snapshots import unpack_part
@@ -28,7 +29,6 @@ from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, Sums, forget, regio
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 _ATTEMPTS: Final = 20
 """Attempts to read a log that is replaced meanwhile, which is rare."""

@@ -15,13 +15,13 @@ from typing import Any, Final, TypeVar
 import redis
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
+from sitecrawl.base.hashing import HASH_NAME, new_key
 from sitecrawl.cluster.address import shown
 from sitecrawl.cluster.connection import back_off, check, connect, is_transient
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.steps import script
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 FORMAT: Final = "sitecrawl-cluster-8"
 """Version of a crawl's format on Redis."""
@@ -116,7 +116,7 @@ def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOption
         b"max_depth": str(options.max_depth).encode(),
     }
     first = keys.base(PLACE) + "crawl"
-    client.hsetnx(first, "key", Fingerprinter.new_key().hex())
+    client.hsetnx(first, "key", new_key().hex())
     given: bytes = client.hget(first, "key")  # type: ignore[assignment]
     wanted[b"key"] = given
     for partition in range(options.shards):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sitecrawl.urls.fingerprint import BY_SITE
+from sitecrawl.base.hashing import BY_SITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ClusterOptions:
     shards: int = 16
     """Partitions of the web; fixed when the crawl begins."""
     split: str = BY_SITE
-    """Which part of hosts' names decides their partition (`urls.fingerprint.SPLITS`); fixed when the crawl begins."""
+    """Which part of hosts' names decides their partition (`base.hashing.SPLITS`); fixed when the crawl begins."""
     lease_seconds: float = 30.0
     """Silence of a worker, in seconds, after which its partitions go to others."""
     order: str = "aopic"

@@ -16,6 +16,7 @@ from typing import Any, Final
 from redis import RedisError, ResponseError
 
 from sitecrawl.base.errors import FormatMismatch, StorageError
+from sitecrawl.base.hashing import HASH_NAME, KEY_SIZE, SPLITS
 from sitecrawl.cluster.address import shown
 from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.join import FORMAT
@@ -26,7 +27,7 @@ from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, SPLITS, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 
 FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b"max_depth", b"key")

@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import declared, descriptors
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.checkpoints import Checkpoints
@@ -47,7 +48,7 @@ from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Schemes
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
     assert stats
     schemes, scope = configuration.schemes(settings), _scope(crawler)
     access = Access(configuration.sheets(settings), path, stats, all_cookies=declared.COOKIES.read(settings))
-    keys = UrlKeys(directory.manifest.fingerprinter())
+    keys = UrlKeys(Fingerprinter(*directory.manifest.keying))
     reading = page_reading(settings, stats)
 
     make = FrontierFactory(

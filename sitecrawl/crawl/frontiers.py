@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawldir.database import Database
@@ -23,7 +24,6 @@ from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.http.sheets import Sheets
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.base.hashing import BY_SITE, HASH_NAME, check_key, new_key
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.durable import sync_directory, write_atomically
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.urls.fingerprint import BY_SITE, HASH_NAME, Fingerprinter
 
 _MAGIC: Final = "sitecrawl crawl"
 FORMAT: Final = 2
@@ -50,16 +50,17 @@ class Manifest:
     format: int = FORMAT
     hash: str = HASH_NAME
     split: str = BY_SITE
-    """Part of hosts' names from which the regions of keys are made (`urls.fingerprint.SPLITS`)."""
+    """Part of hosts' names from which the regions of keys are made (`base.hashing.SPLITS`)."""
 
     @property
     def fingerprint_key(self) -> bytes:
         """Raises `ValueError` for one that is none."""
         return bytes.fromhex(self.key)
 
-    def fingerprinter(self) -> Fingerprinter:
-        """Fingerprinter of the crawl's URLs and hosts. Raises `ValueError` for an invalid key or split."""
-        return Fingerprinter(self.fingerprint_key, self.split)
+    @property
+    def keying(self) -> tuple[bytes, str]:
+        """Of what a `Fingerprinter` of the crawl's URLs and hosts is made: key and split."""
+        return self.fingerprint_key, self.split
 
 
 class CrawlDirectory:
@@ -83,7 +84,7 @@ class CrawlDirectory:
     ) -> None:
         self.path = path
         self._created = time.time() if created is None else created
-        self._key = key or Fingerprinter.new_key()
+        self._key = key or new_key()
         self._split = split
         manifest = read_manifest(path)
         self.resumed = manifest is not None
@@ -93,7 +94,7 @@ class CrawlDirectory:
                 f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
                 "choose another JOBDIR, or run that spider"
             )
-        if key is not None and (self.manifest.fingerprint_key, self.manifest.split) != (key, split):
+        if key is not None and self.manifest.keying != (key, split):
             raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
 
     @property
@@ -202,7 +203,7 @@ def read_manifest(path: Path) -> Manifest | None:
         )
     try:
         manifest = Manifest(**data)
-        manifest.fingerprinter()
+        check_key(*manifest.keying)
     except (TypeError, ValueError) as error:
         raise _damaged(file, error) from error
     return manifest

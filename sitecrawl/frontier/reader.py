@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
@@ -39,7 +40,7 @@ from sitecrawl.frontier.urls.link_credit import load_graph
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.seen.figures import SeenFigures
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of
 
 _GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
@@ -106,7 +107,7 @@ class FrontierReader:
             raise StorageError(_SHARED.format(directory))
         self.directory = directory
         self.manifest = manifest_of(directory)
-        self._fingerprints = self.manifest.fingerprinter()
+        self._fingerprints = Fingerprinter(*self.manifest.keying)
         self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
         if self._database.get("meta", WORKER) is not None:
             self._database.close()

@@ -18,7 +18,7 @@ import http.cookiejar
 import re
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from email.message import Message
 from http.cookiejar import http2time  # type: ignore[attr-defined]
 from pathlib import Path
@@ -29,7 +29,6 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.limits import COOKIES
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawldir.durable import write_atomically
-from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse, site_of, top_level_of
 
 IN_CRAWL: Final = Path("session", "cookies.txt")
@@ -70,7 +69,7 @@ class CookieStore:
         jar.add_cookie_header(asked)
         return asked.get_header("Cookie") or ""
 
-    def heard(self, url: str, headers: Headers) -> None:
+    def heard(self, url: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Take the cookies that an answer of `url` sets, one by one: an invalid one does not affect others."""
         site = _jar_of(url)
         for name, value in headers:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
+from sitecrawl.base.hashing import HASH_NAME, new_key
 from sitecrawl.crawldir.faults import file_error
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
@@ -30,7 +31,6 @@ from sitecrawl.seen.exact import RocksSet
 from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.static import StaticCache
 from sitecrawl.seen.tiered import SeenSet
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 MAGIC: Final = b"SCSEEN\n\0"
 VERSION: Final = 1
@@ -113,7 +113,7 @@ class SeenStore:
     def _create_key(self, path: Path, header: dict[str, object]) -> bytes:
         if (self._directory / "exact").exists() or self._has_filtered():
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
-        key = Fingerprinter.new_key()
+        key = new_key()
         if not self._options.has_set:
             self._options.new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])

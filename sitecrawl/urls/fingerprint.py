@@ -6,10 +6,10 @@ Layout, big-endian:
     0        2                                         8                           16
 
 Why a *region*. It is the first 16 bits of CityHash64 of the URL's site (its registrable domain), or, for workers that
-are to have whole ones, of its top-level domain (`SPLITS`): Mercator too took the high-order bits of a fingerprint
-from the host (Heydon and Najork 1999, section 3.7). Most links stay on their site, so what is asked for together lies
-together on disk, and a block that was read answers for many. A region is a range of keys in whatever is ordered by
-fingerprints or by keys of hosts, which begin with the same two bytes.
+are to have whole ones, of its top-level domain (`base.hashing.SPLITS`): Mercator too took the high-order bits of a
+fingerprint from the host (Heydon and Najork 1999, section 3.7). Most links stay on their site, so what is asked for
+together lies together on disk, and a block that was read answers for many. A region is a range of keys in whatever is
+ordered by fingerprints or by keys of hosts, which begin with the same two bytes.
 
 Why two halves. CityHash64 is the fastest good 64-bit hash, 0.1 us a URL, and its value is the same in every crawl,
 so shards and caches can be addressed by it. But it is no cryptographic hash: Aumasson and Bernstein (SipHash, 2012)
@@ -29,47 +29,35 @@ site, one in 10^13.
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from cityhash import CityHash64
 
+from sitecrawl.base.hashing import BY_SITE, SPLITS, check_key
 from sitecrawl.urls.url import site_of, top_level_of
 
-HASH_NAME: Final = "cityhash64+blake2b64-2"
-"""Name of the function, stored with files keyed by fingerprints; another name is another format."""
 SIZE: Final = 16
 _HOST_SIZE: Final = 8
 REGION_SIZE: Final = 2
-KEY_SIZE: Final = 16
 
-BY_SITE: Final = "site"
-SPLITS: Final[Mapping[str, Callable[[str], str]]] = {BY_SITE: site_of, "tld": top_level_of}
-"""Parts of a host's name that its region may be made of. A site lies within one region."""
+PARTS: Final[Mapping[str, Callable[[str], str]]] = dict(zip(SPLITS, (site_of, top_level_of), strict=True))
+"""Of a host's name, for its region. A site lies within one region."""
 
 _NO_BODY_METHOD = "GET"
 
 
 class Fingerprinter:
-    """Makes the fingerprints of one crawl, from its key of 16 bytes; `split` is one of `SPLITS`.
+    """Makes the fingerprints of one crawl, from its key of 16 bytes; `split` is one of `base.hashing.SPLITS`.
 
     Raises `ValueError` for others.
     """
 
     def __init__(self, key: bytes, split: str = BY_SITE) -> None:
-        if len(key) != KEY_SIZE:
-            raise ValueError(f"A fingerprint key has {KEY_SIZE} bytes, and this one {len(key)}")
-        if split not in SPLITS:
-            raise ValueError(f"A region is made of {' or '.join(SPLITS)}, and not of {split!r}")
+        check_key(key, split)
         self._split = split
         self._keyed = hashlib.blake2b(key=key, digest_size=8)
-
-    @staticmethod
-    def new_key() -> bytes:
-        """A random key, for a new crawl."""
-        return secrets.token_bytes(KEY_SIZE)
 
     def url(self, canonical: str) -> bytes:
         """The fingerprint of a page that is fetched by GET; `canonical` as `Canonicalizer` makes it."""
@@ -113,5 +101,5 @@ class Fingerprinter:
 
 @lru_cache(maxsize=1 << 14)
 def _region_of(host: str, split: str) -> bytes:
-    city: int = CityHash64(SPLITS[split](host).encode(errors="replace")) if host else 0
+    city: int = CityHash64(PARTS[split](host).encode(errors="replace")) if host else 0
     return city.to_bytes(8, "big")[:REGION_SIZE]

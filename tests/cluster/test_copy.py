@@ -11,13 +11,13 @@ from redis_servers import Server
 from sharing import ALL, CRAWL, PARTITIONS, begin, fetched, on_redis, work
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import outside
 from sitecrawl.cluster.copy import Copying, copied
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.outside import opened
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.urls.record import UrlState
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 def key(partition: int, name: str) -> str:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, pack_entry, unpack_entry
 from sitecrawl.cluster.snapshots import pack_part, unpack_part
 from sitecrawl.frontier.moving import Change, Facts, Row, rows_of, write_rows
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3, 0))
 FAMILIES = st.sampled_from(["hosts", "urls", "content", "classes"])

@@ -15,9 +15,9 @@ from localweb import Answer, LocalWeb, Page, linked
 from redis_servers import Server
 from waiting import PATIENCE, until
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.database import Database
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 OFTEN = {
     "SITECRAWL_RECRAWL_BUDGET": 1e9,

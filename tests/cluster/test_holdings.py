@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.crawldir.database import Database
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 def flush(database: Database, holdings: Holdings, *bundles: bytes) -> None:

@@ -24,6 +24,7 @@ from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import compaction, exchange
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
@@ -32,7 +33,7 @@ from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 PARTITIONS = 6
 PAGES = 120

@@ -10,6 +10,7 @@ import pytest
 from database_files import database_at
 from scrapy import Request
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import causes
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.outcomes import OutcomeCounts, in_short, of_traffic
@@ -22,7 +23,6 @@ from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture

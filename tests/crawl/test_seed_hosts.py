@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Database
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.mark.parametrize("host", ["a.example", "a.example:8080", "[::1]", "[::1]:80", "10.0.0.1:80"])

@@ -13,12 +13,12 @@ from localweb import LocalWeb, linked
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.kept import Totals
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_TOTALS
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.seen.figures import SeenFigures
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 12
 TELLING = {"LOG_LEVEL": "INFO", "STATS_DUMP": True}

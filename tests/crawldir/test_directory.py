@@ -13,6 +13,7 @@ from waiting import PATIENCE
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir import directory
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, read_manifest
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 def rewrite(path, **changes):
@@ -130,7 +131,9 @@ def test_a_later_format(tmp_path, change):
 def test_keys_of_another_split(tmp_path):
     """A crawl goes on with regions of what they were made of, and none is taken for another."""
     begun = CrawlDirectory(tmp_path, "generic", key=bytes(16), split="tld")
-    assert begun.manifest.fingerprinter().region("a.com") == begun.manifest.fingerprinter().region("b.com")
+    assert Fingerprinter(*begun.manifest.keying).region("a.com") == Fingerprinter(*begun.manifest.keying).region(
+        "b.com"
+    )
     assert CrawlDirectory(tmp_path, "generic").manifest == begun.manifest
     with pytest.raises(FormatMismatch, match="another crawl than that on Redis"):
         CrawlDirectory(tmp_path, "generic", key=bytes(16), split="site")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.breadth import ROW, Breadth
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture(scope="module")

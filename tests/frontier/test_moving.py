@@ -11,9 +11,10 @@ from database_files import database_at, put_away
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.moving import Row, parts_of
-from sitecrawl.urls.fingerprint import HASH_NAME, REGION_SIZE
+from sitecrawl.urls.fingerprint import REGION_SIZE
 
 REGIONS = range(1 << 8 * REGION_SIZE)
 MOST = 4

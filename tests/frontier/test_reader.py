@@ -14,6 +14,7 @@ from sitecrawl.frontier import reader as reading
 from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 ALL_AT_ONCE = PolitenessOptions(delay_factor=0.0, per_host=1_000_000, per_ip=0)
 
@@ -23,7 +24,7 @@ class Crawl(Bench):
 
     def __init__(self, directory: Path, order: str = "aopic", politeness: PolitenessOptions = RUDE) -> None:
         self.directory = directory
-        fingerprints = CrawlDirectory(directory, "generic").manifest.fingerprinter()
+        fingerprints = Fingerprinter(*CrawlDirectory(directory, "generic").manifest.keying)
         super().__init__(directory / "db", order, politeness, host_key=fingerprints.host)
 
     def read(self) -> FrontierReader:

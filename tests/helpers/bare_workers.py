@@ -13,13 +13,13 @@ from redis_servers import Server
 from scrapy.settings import Settings
 from waiting import until_async
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.frontiers import FrontierFactory
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 def link(url: str) -> Link:

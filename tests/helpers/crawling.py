@@ -16,9 +16,9 @@ import forks
 import small_limits
 from waiting import PATIENCE
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 HELPERS = Path(__file__).resolve().parent
 PROJECT = HELPERS.parents[1]

@@ -20,6 +20,7 @@ from waiting import PATIENCE
 from worker_frontiers import PATIENT, CrawlOf, PlainSeen
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.contract import Asked, Frontier
@@ -31,7 +32,7 @@ from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 FINGERPRINTS = Fingerprinter(bytes(16))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from database_files import database_at, put_away
 from frontiers import Heard, PlainSeen
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Flow, Ledger
@@ -30,7 +31,7 @@ from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Message, Territory
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)

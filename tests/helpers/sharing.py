@@ -19,6 +19,7 @@ from redis_servers import Server, lasting, put_back
 from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
@@ -32,7 +33,7 @@ from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.warc_store import WarcStore
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 CRAWL = "shared"
 PARTITIONS = 5

@@ -13,10 +13,10 @@ import pytest
 from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.base.limits import ROBOTS_SIZE
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
 SITE: dict[str, Page] = {"/": linked(*PATHS), **dict.fromkeys(PATHS, "page")}

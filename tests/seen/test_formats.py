@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.exact import COMMIT, LAYOUT, RocksSet
 from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.store import MAGIC, VERSION
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "formats" / "seen.md").read_text()
 

@@ -20,13 +20,13 @@ from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import FOREVER
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES_OF_A_GOOD_SITE = 61
 PAGE_BUDGET = 6000

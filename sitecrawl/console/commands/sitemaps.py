@@ -21,6 +21,7 @@ from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.lookup import candidate_keys
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 class Command(ListingCommand):
@@ -86,7 +87,7 @@ def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
 
 def _show(directory: Path, text: str) -> None:
     places = _places(directory)
-    keys = [manifest_of(places[0]).fingerprinter().url(key) for key in candidate_keys(text)]
+    keys = [Fingerprinter(*manifest_of(places[0]).keying).url(key) for key in candidate_keys(text)]
     found = []
     for place in places:
         with database_to_read(place) as database:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.forms.evidence import ACTIVE, State
@@ -16,7 +17,7 @@ from sitecrawl.frontier.forms.learner import Learner, Learnt
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.tables import HostTable
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 def order_rule(directory: Path, name: str, state: State) -> str:
@@ -26,7 +27,7 @@ def order_rule(directory: Path, name: str, state: State) -> str:
     Raises `OptionError` if there is no such rule, `CrawlDirectoryInUse` while the crawl runs, `StorageError`.
     """
     number, _, host_name = name.partition("@")
-    fingerprints = manifest_of(directory).fingerprinter()
+    fingerprints = Fingerprinter(*manifest_of(directory).keying)
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
         hosts = HostTable(database, fingerprints.host)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import (
     DIFFERS,
@@ -43,7 +44,7 @@ from sitecrawl.plugins.checking.problems import INDEX_AGAIN, Problem
 from sitecrawl.plugins.checking.rebuilding import rebuild
 from sitecrawl.plugins.checking.store import Index, PageStoreState, check_store
 from sitecrawl.plugins.checking.survey import readable
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 _NO_KEY: Final = (
     "restore it from a copy, for the key in it cannot be guessed, and the database has none either; the stored pages "
@@ -190,7 +191,7 @@ def _check(database: Database, manifest: Manifest, result: CheckResult) -> None:
         forgotten = counts.forgotten if counts is not None else 0
         try:
             result.problems += check_pages(
-                database, index, manifest.fingerprinter(), last_id=last, forgotten=forgotten
+                database, index, Fingerprinter(*manifest.keying), last_id=last, forgotten=forgotten
             )
         except CorruptFile as error:
             result.problems.append(Problem(INDEX_FILE, str(error), INDEX_AGAIN))
@@ -264,7 +265,7 @@ def _mended_store(directory: Path, manifest: Manifest, *, is_damaged: bool) -> P
         if not any(problem.repairable for problem in check_store(state, [])):
             return state.position
         whole = replace(state, position=state.position or Position())
-        position = rebuild(whole, referrer=_Referrers(database, manifest.fingerprinter()).of)
+        position = rebuild(whole, referrer=_Referrers(database, Fingerprinter(*manifest.keying)).of)
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
         batch = database.batch()
         batch.put("meta", PAGES, json.dumps(position._asdict()).encode())

@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import Manifest, packed
 from sitecrawl.crawldir.durable import sync_directory
@@ -33,7 +34,7 @@ from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.lookup import host_of
 from sitecrawl.plugins.checking.pages import SEVERAL, stored_pages
 from sitecrawl.plugins.checking.store import Index
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 _DRAFT: Final = "db.new"
 _DAMAGED: Final = f"db{DAMAGED}"
@@ -67,7 +68,7 @@ def replace_database(directory: Path, manifest: Manifest, position: Position | N
 
 
 def _fill(database: Database, directory: Path, manifest: Manifest, position: Position | None) -> None:
-    fingerprints = manifest.fingerprinter()
+    fingerprints = Fingerprinter(*manifest.keying)
     hosts = HostTable(database, fingerprints.host)
     batch = database.batch()
     seeds: dict[bytes, int] = {}

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.copy import Copying, Losses, forget_partitions
 from sitecrawl.cluster.outside import FIELDS, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
@@ -25,7 +26,6 @@ from sitecrawl.plugins.checking.frontier import check_frontier, load_counts
 from sitecrawl.plugins.checking.pages import check_pages
 from sitecrawl.plugins.checking.problems import Problem
 from sitecrawl.plugins.checking.store import Index
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 _AT_WORK: Final = "workers are at work, so what keys say of one another, and stored pages, were not checked"
 _IN_RECORDS: Final = {"state", "tokens", "senders", "outbox"}

@@ -9,6 +9,7 @@ from typing import Self
 from sitecrawl.base.errors import StorageError
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 class Importance:
@@ -23,7 +24,7 @@ class Importance:
             self._frontier = self._open.enter_context(FrontierReader(directory))
         except StorageError:
             return
-        self._fingerprint = self._frontier.manifest.fingerprinter().url
+        self._fingerprint = Fingerprinter(*self._frontier.manifest.keying).url
 
     def of(self, capture: Capture) -> float | None:
         """From 0 to 1; None where it is not known."""

@@ -12,8 +12,8 @@ from crawling import crawl as crawl_generic
 from crawling import scrapy
 from localweb import LocalWeb
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.directory import FORMAT
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture(scope="module")

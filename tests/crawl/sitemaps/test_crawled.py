@@ -17,6 +17,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from waiting import Found, until
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.sitemaps.entry import Form
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, usual
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
@@ -24,7 +25,6 @@ from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
-from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import parse
 
 XML = {"Content-Type": "application/xml"}

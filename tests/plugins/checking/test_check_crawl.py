@@ -23,6 +23,7 @@ from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, war
 from waiting import until
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
 from sitecrawl.credit.ledger import Ledger
@@ -31,7 +32,6 @@ from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
 from sitecrawl.pagestore.columns import checksum
 from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 40
 SMALL = {"SITECRAWL_WARC_SIZE": 9_000, "SITECRAWL_SEEN_CAPACITY": 1_000}

@@ -22,12 +22,12 @@ from localweb import Answer, LocalWeb, linked
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import PATIENCE, until
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.plugins.dashboard.server import MAX_CONNECTIONS
 from sitecrawl.plugins.dashboard.web import MAX_BODY
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 SECONDS = 0.03
 TOKEN = "as-long-as-it-has-to-be"

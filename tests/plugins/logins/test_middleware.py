@@ -15,10 +15,10 @@ from localweb import Answer, LocalWeb, Page, linked
 from members_web import PASSWORD, TOKEN, USER, MembersWeb
 from waiting import until
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 QUICK = {"SITECRAWL_FAILURE_DELAY": 0.01, "STATS_DUMP": True, "LOG_LEVEL": "DEBUG"}
 

@@ -20,6 +20,7 @@ from crawling import crawl, environment, scrapy, states_of, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.urls.record import UrlState
@@ -27,7 +28,6 @@ from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits
 from sitecrawl.plugins.recrawl.store import FAMILY, RevisitStore
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 HTML = {"Content-Type": "text/html"}
 

@@ -22,12 +22,12 @@ from localweb import Answer, LocalWeb, Page, linked
 from waiting import PATIENCE, until
 from warcio.archiveiterator import ArchiveIterator
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.plugins.recrawl.schedule import Visits
 from sitecrawl.plugins.recrawl.store import FAMILY
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 SETTINGS = {
     "SITECRAWL_DELAY_FACTOR": 0,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.plugins.recrawl.known import options
 from sitecrawl.plugins.recrawl.schedule import (
@@ -25,7 +26,6 @@ from sitecrawl.plugins.recrawl.schedule import (
     worth,
 )
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
 

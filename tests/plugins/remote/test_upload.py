@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from console import command
 
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import size, visible
+from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Database
@@ -21,7 +22,6 @@ from sitecrawl.pagestore.workers import stores_of
 from sitecrawl.plugins.remote.copy import index_of, open_place, place_of, warc_files
 from sitecrawl.plugins.remote.store import Sent
 from sitecrawl.plugins.remote.uploads import files_at
-from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 class Command(ReadingCommand):
