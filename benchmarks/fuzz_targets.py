@@ -68,7 +68,7 @@ def links(data: bytes) -> None:
     headers = [(b"Content-Type", value), (b"Link", value), (b"X-Robots-Tag", value)]
     for given in ([], headers):
         page = read_page(PAGE, body, given)
-        assert len(page.links) <= LINKS.default
+        assert len(page.links) <= LINKS.value
         for link in page.links:
             assert parse(link.url).host == link.host
             assert len(link.text) <= 200

@@ -104,7 +104,7 @@ def scrapys_items(tmp_path_factory: pytest.TempPathFactory, web: LocalWeb) -> Co
     "settings",
     [
         {},
-        {"SITECRAWL_SEEN_BLOOM": "auto", "SITECRAWL_SEEN_CACHE": 1, "SITECRAWL_SEEN_CAPACITY": 1},
+        {"SITECRAWL_SEEN_BLOOM": "auto", "SITECRAWL_SEEN_CACHE": 1},
     ],
     ids=["default", "tiny"],
 )

@@ -47,7 +47,7 @@ PLUGINS_OFF: Final[Setting[list[Any]]] = Setting("SITECRAWL_PLUGINS_OFF", [], "n
 DELAY_FACTOR: Final = Setting("SITECRAWL_DELAY_FACTOR", 10.0, "times",
     "After a download that took t seconds, the host rests for t times this factor; 0: no rest.")
 MAX_DELAY: Final = Setting("SITECRAWL_MAX_DELAY", 60.0, "seconds",
-    "The longest pause that `SITECRAWL_DELAY_FACTOR` and failures can lead to.")
+    "The longest pause that `SITECRAWL_DELAY_FACTOR`, failures and a `Crawl-delay` can lead to.")
 CONCURRENT_REQUESTS_PER_IP: Final = Setting("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", 8, "requests",
     "Requests under way to one IP address, over all its hosts; 0: no limit.")
 VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
@@ -62,9 +62,8 @@ MAX_WANT_TIME: Final = Setting("SITECRAWL_MAX_WANT_TIME", 600.0, "seconds",
 
 # The seen set
 SEEN_BLOOM: Final = Setting("SITECRAWL_SEEN_BLOOM", "pybloom-live", "name",
-    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto` or `md5:N`.")
-SEEN_CAPACITY: Final = Setting("SITECRAWL_SEEN_CAPACITY", 1_000_000, "URLs",
-    "Size of the filter's first layer; it grows by itself. Two to five bytes of memory a URL.")
+    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto` or `md5:N`. It grows by itself, and takes two to "
+    "five bytes of memory a URL.")
 SEEN_CACHE: Final = Setting("SITECRAWL_SEEN_CACHE", 65_536, "URLs",
     "Popular URLs that are recognised without asking the filter. About 260 bytes of memory each.")
 SEEN_STATIC_FROM: Final = Setting("SITECRAWL_SEEN_STATIC_FROM", "", "a directory",
@@ -94,8 +93,6 @@ CLUSTER_WATCH: Final = Setting("SITECRAWL_CLUSTER_WATCH", False, "yes or no",
 # Sitemaps
 SITEMAP_BUDGET: Final = Setting("SITECRAWL_SITEMAP_BUDGET", 500.0, "requests a day",
     "For all sitemaps of a site, conditional requests included.")
-SITEMAP_MIN_INTERVAL: Final = Setting("SITECRAWL_SITEMAP_MIN_INTERVAL", 600.0, "seconds",
-    "Between two visits of a sitemap, at least.")
 
 # The page store
 DUPLICATE_CONTENT: Final = Setting("SITECRAWL_DUPLICATE_CONTENT", "revisit", "name",
@@ -116,8 +113,6 @@ LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
     "The log is JSON lines with `time`, `level`, `logger`, `message` and `exception`.")
 PROGRESS: Final = Setting("SITECRAWL_PROGRESS", "auto", "auto, True or False",
     "The live line. `auto`: if stderr is a terminal.", choices=("auto", "True", "False", "true", "false", "1", "0"))
-SHUTDOWN_TIME: Final = Setting("SITECRAWL_SHUTDOWN_TIME", 5.0, "seconds",
-    "How long downloads under way may still take when the crawl is stopped.")
 EXIT_CODES: Final = Setting("SITECRAWL_EXIT_CODES", True, "yes or no",
     "Exit with 4 if [no page was fetched](faults.md#no-page), and with 5 if [only held-back URLs are "
     "left](commands.md#how-it-ended).")
@@ -148,6 +143,13 @@ RETIRED: Final = {
     "SITECRAWL_DATABASE_TABLE": "it is pages",
     "SITECRAWL_ITEMS_TABLE": "it is items",
     "SITECRAWL_REVIVAL_DELAY": "it is 3,600 seconds",
+    "SITECRAWL_SHUTDOWN_TIME": "it is 5 seconds",
+    "SITECRAWL_SEEN_CAPACITY": "the filter begins with a million URLs, and grows by itself",
+    "SITECRAWL_SITEMAP_MIN_INTERVAL": "it is 600 seconds",
+    "SITECRAWL_MAX_CRAWL_DELAY": "it is SITECRAWL_MAX_DELAY",
+    **dict.fromkeys(
+        ("SITECRAWL_DASHBOARD_ADDRESS", "SITECRAWL_DASHBOARD_PORT"), "SITECRAWL_DASHBOARD says it: 127.0.0.1:8123"
+    ),
     "SITECRAWL_REMOTE_WAIT": "it is 300 seconds",
     "SITECRAWL_SITEMAP_MAX_INTERVAL": "it is 30 days",
     "SITECRAWL_MAX_RENDER_TIME": "it is 30 seconds, or twice SITECRAWL_RENDER_WAIT",
@@ -157,7 +159,7 @@ RETIRED: Final = {
             "SITECRAWL_MAX_CHUNKS", "SITECRAWL_MAX_HEADERS", "SITECRAWL_MAX_HEADER_SIZE",
             "SITECRAWL_MAX_ROBOTS_SIZE", "SITECRAWL_MAX_EXTRACT_SIZE", "SITECRAWL_MAX_EXTRACT_TIME",
             "SITECRAWL_MAX_REGEX_TIME", "SITECRAWL_MAX_SITEMAP_ENTRIES", "SITECRAWL_MAX_SITEMAP_SIZE",
-            "SITECRAWL_MAX_TREE_ELEMENTS", "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_SCHEMES",
+            "SITECRAWL_MAX_TREE_ELEMENTS", "SITECRAWL_MAX_TREE_SIZE", "SITECRAWL_MAX_LINKS", "SITECRAWL_SCHEMES",
         ),
         "docs/limits.md has the value",
     ),

@@ -30,9 +30,8 @@ REDIRECT_SIZE: Final = replace(BODY_SIZE, stat="limits/redirect_size")
 URL_LENGTH: Final = Limit("URLLENGTH_LIMIT", 8000, "characters", stat="limits/url_length",
     what="Longer URLs are traps or accidents.")
 SCHEMES: Final = FixedLimit(("http", "https"), "names", "limits/scheme")
-LINKS: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "elements", stat="limits/links",
-    what="Links and similar elements of one page that are read, 500 bytes of memory each; 0: no limit.")
-FTP_ENTRIES: Final = replace(LINKS, unit="entries", stat="limits/ftp_entries")
+LINKS: Final = FixedLimit(50_000, "elements", "limits/links")
+FTP_ENTRIES: Final = FixedLimit(50_000, "entries", "limits/ftp_entries")
 REQUISITES: Final = FixedLimit(2000, "URLs", "limits/requisites")
 READ_SIZE: Final = FixedLimit(64 << 20, "bytes", "limits/read_size")
 READ_ELEMENTS: Final = FixedLimit(500_000, "elements", "limits/read_elements")
@@ -52,7 +51,7 @@ SITEMAP_ENTRIES: Final = FixedLimit(5_000_000, "entries", "limits/sitemap_entrie
 EXTRACT_SIZE: Final = FixedLimit(8 << 20, "bytes", "limits/extract_size")
 EXTRACT_TIME: Final = FixedLimit(5.0, "seconds", "limits/extract_time")
 REGEX_TIME: Final = FixedLimit(0.5, "seconds", "limits/regex_time")
-CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", stat="limits/crawl_delay",
+CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_DELAY", 60.0, "seconds", stat="limits/crawl_delay",
     what="Used in place of a longer `Crawl-delay`.")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", stat="limits/retry_after",
     what="Used in place of a longer `Retry-After`.")

@@ -112,11 +112,8 @@ def live_terms(settings: BaseSettings, found: Sheets) -> TermsByHost:
 
 
 def sitemaps(settings: BaseSettings) -> ScheduleOptions:
-    """Options from the `SITECRAWL_SITEMAP_*` settings."""
-    return ScheduleOptions(
-        budget=declared.SITEMAP_BUDGET.read(settings),
-        min_interval=declared.SITEMAP_MIN_INTERVAL.read(settings),
-    )
+    """Options from `SITECRAWL_SITEMAP_BUDGET`."""
+    return ScheduleOptions(budget=declared.SITEMAP_BUDGET.read(settings))
 
 
 _OF_SHEETS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
@@ -164,7 +161,7 @@ def page(settings: BaseSettings) -> PageOptions:
     """Page reading options."""
     return PageOptions(
         max_requisites=limits.REQUISITES.value if declared.REQUISITES.read(settings) else 0,
-        max_links=limits.LINKS.read_most(settings),
+        max_links=limits.LINKS.value,
         max_url_length=limits.URL_LENGTH.read_most(settings),
         ftp=declared.FTP.read(settings),
         budget=Budget(limits.READ_SIZE.value, limits.READ_ELEMENTS.value),
@@ -237,6 +234,5 @@ def seen(settings: BaseSettings) -> SeenOptions:
     """Options from the `SITECRAWL_SEEN_*` settings."""
     return SeenOptions(
         bloom=declared.SEEN_BLOOM.read(settings),
-        capacity=declared.SEEN_CAPACITY.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
     )

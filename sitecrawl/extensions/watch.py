@@ -25,13 +25,15 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from sitecrawl.base import declared, limits
+from sitecrawl.base import limits
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
 from sitecrawl.frontier.hosts.host import Host
 
 _LOOK_SECONDS: Final = 1.0
+SHUTDOWN_SECONDS: Final = 5.0
+"""How long downloads under way may still take when the crawl is stopped."""
 PATIENCE: Final = 15.0
 """Seconds that an answer may drip."""
 SHORT: Final = 2.0
@@ -68,7 +70,7 @@ class Watch:
         self._max_idle = limits.IDLE_TIME.read_most(crawler.settings)
         self._min_rate = limits.RATE.value
         self._puts_off = _PUT_OFF, self._min_rate
-        self._patience = declared.SHUTDOWN_TIME.read(crawler.settings)
+        self._patience = SHUTDOWN_SECONDS
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
         self._running: set[Running] = set()

@@ -47,7 +47,7 @@ _UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
 class PageOptions:
     """How much of a page is read."""
 
-    max_links: int = LINKS.default
+    max_links: int = LINKS.value
     """Most elements read. 50,000: as many as a sitemap may list URLs (sitemaps.org)."""
     max_url_length: int = MAX_URL_LENGTH
     """Most characters of a link."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,8 @@ from sitecrawl.seen.tiered import SeenSet
 
 MAGIC: Final = b"SCSEEN\n\0"
 VERSION: Final = 1
+CAPACITY: Final = 1_000_000
+"""Keys in the first layer of a new filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class SeenOptions:
     new one the fastest that is installed; or `md5:N`, which has no exact set behind it."""
     error_rate: float = 0.01
     """Wrong yeses of the filter, as a share of new keys: look-ups on disk."""
-    capacity: int = 1_000_000
+    capacity: int = field(default_factory=lambda: CAPACITY)
     """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""

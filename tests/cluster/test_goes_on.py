@@ -24,9 +24,11 @@ OFTEN = {
     "SITECRAWL_RECRAWL_MIN_INTERVAL": 0.3,
     "SITECRAWL_RECRAWL_MAX_INTERVAL": 1,
     "SITECRAWL_SITEMAP_BUDGET": 1e9,
-    "SITECRAWL_SITEMAP_MIN_INTERVAL": 0.3,
     "SITECRAWL_LEASE_SECONDS": 2,
-    "LIMITS": {"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1},
+    "LIMITS": {
+        "sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1,
+        "sitecrawl.crawl.sitemaps.schedule.MIN_INTERVAL": 0.3,
+    },
 }
 SITES = 6
 XML = {"Content-Type": "application/xml"}

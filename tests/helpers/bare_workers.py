@@ -39,7 +39,6 @@ class Worker:
         settings.setdict(
             {
                 "SITECRAWL_DELAY_FACTOR": 0,
-                "SITECRAWL_SEEN_CAPACITY": 1_000,
                 "DEPTH_LIMIT": options.get("max_depth", 0),
             },
             priority="cmdline",

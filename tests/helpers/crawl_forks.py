@@ -24,7 +24,6 @@ import ssl
 import sys
 import threading
 from contextlib import redirect_stdout, suppress
-from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from io import StringIO
@@ -114,9 +113,7 @@ def expect_little() -> None:
     """Bloom filters of crawls begin with room for few URLs: one for a million has megabytes, which are filled with
     zeros, written and synced. More URLs than that get a layer more.
     """
-    from sitecrawl.base.declared import SEEN_CAPACITY, declare
-
-    declare(replace(SEEN_CAPACITY, default=1_000))
+    small_limits.make({"sitecrawl.seen.store.CAPACITY": 1_000})
 
 
 def copy_empty_databases(folder: Path) -> None:

@@ -35,7 +35,6 @@ class Crawl:
             "JOBDIR": jobdir,
             "LOG_LEVEL": "INFO",
             "SITECRAWL_DELAY_FACTOR": 0,
-            "SITECRAWL_SHUTDOWN_TIME": 1,
             "STATS_DUMP": True,
         }
         command = with_settings("crawl", "generic", "-a", f"seeds={seeds}", *words, settings={**given, **settings})

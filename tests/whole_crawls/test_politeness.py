@@ -101,13 +101,13 @@ def test_the_pause_grows_with_the_time_of_the_last_download(tmp_path: Path) -> N
 
 
 def test_crawl_delay_is_kept(tmp_path: Path) -> None:
-    """robots.txt may slow a crawl down, up to SITECRAWL_MAX_CRAWL_DELAY; DOWNLOAD_DELAY remains the least."""
+    """robots.txt may slow a crawl down, up to SITECRAWL_MAX_DELAY; DOWNLOAD_DELAY remains the least."""
     robots = {"/robots.txt": "User-agent: sitecrawl\nCrawl-delay: 0.4\n\nUser-agent: *\nCrawl-delay: 99"}
     with LocalWeb(star(4) | robots) as web:
         done(web, tmp_path / "job")
         assert min(gaps(pages(web.hits))) >= 0.4 - 0.01
     with LocalWeb(star(3) | {"/robots.txt": "User-agent: *\nCrawl-delay: 99"}) as web:
-        done(web, tmp_path / "job2", SITECRAWL_MAX_CRAWL_DELAY=0.3)
+        done(web, tmp_path / "job2", SITECRAWL_MAX_DELAY=0.3)
         assert min(gaps(pages(web.hits))) >= 0.3 - 0.01
         assert len(pages(web.hits)) == 3
 

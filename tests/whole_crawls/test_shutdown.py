@@ -55,7 +55,6 @@ def start(web: LocalWeb, folder: Path, **more: object) -> subprocess.Popen[str]:
         "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
         "SITECRAWL_MAX_IDLE_TIME": 0,
         "DOWNLOAD_TIMEOUT": FOREVER,
-        "SITECRAWL_SHUTDOWN_TIME": 1,
         "JOBDIR": folder / "job",
         **more,
     }
@@ -89,7 +88,7 @@ def finish(web: LocalWeb, pages: HangingWeb, folder: Path) -> None:
 def test_one_signal_ends_the_crawl_although_a_host_hangs(
     web: LocalWeb, pages: HangingWeb, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Downloads have SITECRAWL_SHUTDOWN_TIME left; what is cut off then waits for the next run, which is told how."""
+    """Downloads have a few seconds left; what is cut off then waits for the next run, which is told how."""
     process = start(web, tmp_path)
     wait_for_hits(web, 20)
     process.send_signal(number)

@@ -51,6 +51,8 @@ _PERIODS: Final = {
 }
 _HOPELESS: Final = 5
 """Visits after which a sitemap that has listed nothing but spam is given up."""
+MIN_INTERVAL: Final = 600.0
+"""Seconds between two visits, at least."""
 MAX_INTERVAL: Final = 30 * DAY
 """Seconds between two visits, at most."""
 BELIEVED: Final = 0.5
@@ -65,8 +67,6 @@ class ScheduleOptions:
     """Requests a day for all sitemaps of a site."""
     price: float = 3600.0
     """Seconds that one new link may wait for what a request costs."""
-    min_interval: float = 600.0
-    """Seconds between two visits, at least."""
 
 
 def rate(record: SitemapRecord) -> float:
@@ -115,7 +115,7 @@ def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) ->
         return NEVER
     factor = max(sqrt(2 * options.price), weights * DAY / options.budget if options.budget else NEVER)
     seconds = factor * sqrt(cost(record) / max(rate(record), 1e-12))
-    seconds = min(max(seconds, options.min_interval), MAX_INTERVAL)
+    seconds = min(max(seconds, MIN_INTERVAL), MAX_INTERVAL)
     return min(seconds * 2.0 ** min(record.failures, 30), MAX_INTERVAL)
 
 

@@ -10,19 +10,16 @@ from sitecrawl.base.plugins import Plugin
 from sitecrawl.base.setting import Setting
 
 # fmt: off
-DASHBOARD: Final = Setting("SITECRAWL_DASHBOARD", True, "yes or no",
-    "Serve [a live page](dashboard.md) of the crawl. Takes 0.3% of a core with 10,000 hosts.")
-DASHBOARD_ADDRESS: Final = Setting("SITECRAWL_DASHBOARD_ADDRESS", "127.0.0.1", "IP address",
-    "Where the page is served. Other addresses than this machine's need a token.")
-DASHBOARD_PORT: Final = Setting("SITECRAWL_DASHBOARD_PORT", 0, "port",
-    "The page's port; 0: any that is free.", most=65_535)
+DASHBOARD: Final = Setting("SITECRAWL_DASHBOARD", "127.0.0.1", "IP address",
+    "Where [a live page](dashboard.md) of the crawl is served, with a port (`127.0.0.1:8123`), or on any that is "
+    "free; `False`: nowhere. Other addresses than this machine's need a token. 0.3% of a core with 10,000 hosts.")
 DASHBOARD_TOKEN: Final = Setting("SITECRAWL_DASHBOARD_TOKEN", "", "text",
     "The secret in the page's address: 16 or more letters, digits, `-` and `_`. Empty: a new one in every run.",
     is_secret=True)
 # fmt: on
 
 PLUGIN = Plugin(
-    settings=(DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT, DASHBOARD_TOKEN),
+    settings=(DASHBOARD, DASHBOARD_TOKEN),
     # It says where it is before the live line begins.
     components={"EXTENSIONS": {"sitecrawl.plugins.dashboard.extension.Dashboard": -1}},
 )

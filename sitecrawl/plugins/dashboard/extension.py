@@ -20,9 +20,9 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
-from sitecrawl.plugins.dashboard import DASHBOARD, DASHBOARD_ADDRESS, DASHBOARD_PORT
+from sitecrawl.plugins.dashboard import DASHBOARD
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
-from sitecrawl.plugins.dashboard.guard import Guard, address_of, token_of
+from sitecrawl.plugins.dashboard.guard import Guard, place_of, token_of
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.plugins.dashboard.server import Server
 
@@ -37,9 +37,8 @@ _SAMPLE_SECONDS: Final = 1.0
 
 
 class Dashboard:
-    """`SITECRAWL_DASHBOARD`: whether the page is served; `SITECRAWL_DASHBOARD_ADDRESS` and
-    `SITECRAWL_DASHBOARD_PORT`: where, 0 for any free port; `SITECRAWL_DASHBOARD_TOKEN`: the secret in its address,
-    a new one for every run if it is empty.
+    """`SITECRAWL_DASHBOARD`: where the page is served, if it is; `SITECRAWL_DASHBOARD_TOKEN`: the secret in its
+    address, a new one for every run if it is empty.
 
     The history is kept in any case: the report is made of it.
     """
@@ -72,12 +71,12 @@ class Dashboard:
         settings = crawler.settings
         if not has_our_scheduler(settings) or declared.FRONTIER.read(settings):
             raise NotConfigured  # with a reason, it would be a warning
-        serves = DASHBOARD.read(settings)
         token = configuration.secret(settings, "SITECRAWL_DASHBOARD_TOKEN")
+        address, port = place_of(DASHBOARD.read(settings), token)
         dashboard = cls(
             crawler,
-            address=address_of(DASHBOARD_ADDRESS.read(settings), token),
-            port=DASHBOARD_PORT.read(settings) if serves else None,
+            address=address,
+            port=port,
             token=token_of(token),
             has_own_token=not token,
             announces=declared.SUMMARY.read(settings),
@@ -116,7 +115,7 @@ class Dashboard:
         try:
             self._server = Server(self._site, self._token, port, self._address, has_own_token=self._has_own_token)
         except CannotListenError as error:
-            logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
+            logger.error("There is no dashboard: port %d of SITECRAWL_DASHBOARD cannot be had (%s)", port, error)
             return
         if self._announces:
             say(f"Dashboard: {self._server.told}")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Callable
 from typing import Final
@@ -39,6 +40,10 @@ HEADERS: Final = {
 
 _LOOPBACK: Final = "127.0.0.1"
 _HTTP: Final = 80
+_PORTS: Final = range(65_536)
+_HAS_PORT: Final = re.compile(r"^[^:]*:[0-9]+$|\]:[0-9]+$")
+_SWITCH: Final = {"": None, "0": None, "false": None, "1": 0, "true": 0}
+"""What switches the page on or off, where the setting names no address: the port."""
 _MIN_TOKEN: Final = 16
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
@@ -57,22 +62,29 @@ def token_of(setting: str) -> str:
     return setting
 
 
-def address_of(setting: str, token: str) -> str:
-    """The address that a setting names, to be served on with what `SITECRAWL_DASHBOARD_TOKEN` says.
+def place_of(setting: object, token: str) -> tuple[str, int | None]:
+    """The address and port that a setting names, to be served on with what `SITECRAWL_DASHBOARD_TOKEN` says. Of
+    ports, 0 is any that is free, and None says that nothing is served.
 
     Raises `OptionError` for what is no address, and for one that others reach while nobody has chosen a token: the
     new one of each run is told to whoever reads the terminal here.
     """
+    words = str(setting)
+    if words.lower() in _SWITCH:
+        return _LOOPBACK, _SWITCH[words.lower()]
+    host, colon, port = words.rpartition(":") if _HAS_PORT.search(words) else (words, "", "0")
     try:
-        address = ipaddress.ip_address(setting)
-    except ValueError:
-        raise OptionError(f"SITECRAWL_DASHBOARD_ADDRESS is {setting!r}, and no IP address: see {_LOOPBACK}") from None
+        address, number = ipaddress.ip_address(host.strip("[]") if colon else host), _PORTS[int(port)]
+    except (ValueError, IndexError):
+        raise OptionError(
+            f"SITECRAWL_DASHBOARD is {setting!r}, and neither False nor an IP address, such as {_LOOPBACK}:8123"
+        ) from None
     if not address.is_loopback and not token:
         raise OptionError(
-            f"SITECRAWL_DASHBOARD_ADDRESS {setting} is reached from elsewhere, where the page needs a token that you "
+            f"SITECRAWL_DASHBOARD {setting} is reached from elsewhere, where the page needs a token that you "
             "choose: set SITECRAWL_DASHBOARD_TOKEN"
         )
-    return str(address)
+    return str(address), number
 
 
 class Guard:

@@ -53,7 +53,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
         self._stats = crawler.stats
         self._max_size = limits.BODY_SIZE.read(settings)
         self._timeout = limits.TOTAL_TIME.read(settings)
-        self._max_entries = max(1, (limits.FTP_ENTRIES.read_most(settings)) - _NOT_LINKS)
+        self._max_entries = max(1, limits.FTP_ENTRIES.value - _NOT_LINKS)
         self._login = Login(settings["FTP_USER"], settings["FTP_PASSWORD"])
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)

@@ -311,8 +311,10 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 FAST: dict[str, object] = {
-    "SITECRAWL_SITEMAP_MIN_INTERVAL": 1,
-    "LIMITS": {"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1},
+    "LIMITS": {
+        "sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1,
+        "sitecrawl.crawl.sitemaps.schedule.MIN_INTERVAL": 1,
+    },
     **SETTINGS,
 }
 

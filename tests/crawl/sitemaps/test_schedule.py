@@ -63,7 +63,7 @@ def test_not_modified() -> None:
 
 def test_bounds() -> None:
     """No sitemap is visited more often than the least interval says, or less than the greatest."""
-    assert pause(watched([0] + [100_000] * 9)) == OPTIONS.min_interval
+    assert pause(watched([0] + [100_000] * 9)) == schedule.MIN_INTERVAL
     assert pause(watched([0] * 40, every=300 * DAY), ScheduleOptions(price=1e9)) == MAX_INTERVAL
 
 

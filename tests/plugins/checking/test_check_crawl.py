@@ -34,7 +34,7 @@ from sitecrawl.pagestore.columns import checksum
 from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
 
 PAGES = 40
-SMALL = {"SITECRAWL_WARC_SIZE": 9_000, "SITECRAWL_SEEN_CAPACITY": 1_000}
+SMALL = {"SITECRAWL_WARC_SIZE": 9_000}
 
 
 def site(path: str, host: str) -> str | None:

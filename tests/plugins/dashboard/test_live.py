@@ -375,9 +375,9 @@ class TestWhatIsDone:
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            with Crawl(web.root, tmp_path / "job", SITECRAWL_DASHBOARD_PORT=port) as crawl:
+            with Crawl(web.root, tmp_path / "job", SITECRAWL_DASHBOARD=f"127.0.0.1:{port}") as crawl:
                 assert crawl.end() == 0
-            assert f"SITECRAWL_DASHBOARD_PORT {port} cannot be had" in crawl.log
+            assert f"port {port} of SITECRAWL_DASHBOARD cannot be had" in crawl.log
             assert web.paths() == ["/"]
 
     @pytest.mark.deep

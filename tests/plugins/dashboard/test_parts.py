@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.history import History
-from sitecrawl.plugins.dashboard import DASHBOARD_PORT
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
-from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, address_of, token_of
+from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, place_of, token_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.metrics import exposition
 from sitecrawl.plugins.dashboard.monitor import CHARTED, charted
@@ -129,11 +127,22 @@ class TestGuard:
 
     def test_addresses(self) -> None:
         """This machine's own need nothing; what others reach needs a token that somebody has chosen."""
-        assert [address_of(one, "") for one in ("127.0.0.1", "127.0.0.7", "::1")] == ["127.0.0.1", "127.0.0.7", "::1"]
-        assert address_of("0.0.0.0", TOKEN) == "0.0.0.0"
-        for setting, token in (("0.0.0.0", ""), ("::", ""), ("192.0.2.1", ""), ("worker", TOKEN), ("", TOKEN)):
-            with pytest.raises(OptionError, match="SITECRAWL_DASHBOARD_ADDRESS"):
-                address_of(setting, token)
+        for one in ("127.0.0.1", "127.0.0.7", "::1"):
+            assert place_of(one, "") == (one, 0)
+        assert place_of("0.0.0.0", TOKEN) == ("0.0.0.0", 0)
+        assert place_of("127.0.0.1:8123", "") == ("127.0.0.1", 8123)
+        assert place_of("[::1]:8123", "") == ("::1", 8123)
+        assert [place_of(one, "")[1] for one in (False, "False", "0", True, "1")] == [None, None, None, 0, 0]
+        for setting, token in (
+            ("0.0.0.0", ""),
+            ("::", ""),
+            ("192.0.2.1", ""),
+            ("worker", TOKEN),
+            ("[::1]", TOKEN),
+            ("127.0.0.1:65536", ""),
+        ):
+            with pytest.raises(OptionError, match="SITECRAWL_DASHBOARD"):
+                place_of(setting, token)
 
     @pytest.mark.parametrize(
         ("host", "is_ours"),
@@ -168,11 +177,6 @@ class TestGuard:
             assert guard.admit("GET", f"/{TOKEN}/hosts", lambda name: sent.get(name, "")) is None
         own = {"Host": "[::1]:8000"}
         assert Guard(TOKEN, 8000, "::1").admit("GET", f"/{TOKEN}/hosts", lambda name: own.get(name, "")) == "hosts"
-
-    def test_ports(self) -> None:
-        """What is no port is refused when the crawl starts."""
-        with pytest.raises(OptionError, match="SITECRAWL_DASHBOARD_PORT"):
-            DASHBOARD_PORT.check(Settings({DASHBOARD_PORT.name: 65_536}))
 
 
 class TestFigures:

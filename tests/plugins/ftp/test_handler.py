@@ -130,7 +130,7 @@ def test_a_listing_without_end(mlsd: bool, tmp_path: Path) -> None:
             yield start + b"file%d\r\n" % number
 
     with LocalFtp({}, mlsd=mlsd, faults=Faults(listings={"/": lines()})) as server:
-        stored, stats, log = crawled(server, tmp_path, SITECRAWL_MAX_LINKS=23)
+        stored, stats, log = crawled(server, tmp_path, LIMITS={"FTP_ENTRIES": 23})
     assert (stats["limits/ftp_entries"], stats["links/found"]) == (1, 20)
     assert len(stored) == 1 + 20
     assert f"{server.root}/ has more than 20 entries: the others are left out" in log

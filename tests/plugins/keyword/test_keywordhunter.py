@@ -182,7 +182,7 @@ def test_interrupted() -> None:
         return None
 
     with LocalWeb(answer) as web:
-        limits = ("-s", "SITECRAWL_SHUTDOWN_TIME=0", "-s", f"DOWNLOAD_TIMEOUT={FOREVER}")
+        limits = ("-s", f"DOWNLOAD_TIMEOUT={FOREVER}")
         words = hunter(*FAST, *limits, web.root, "x")
         process = subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True)
         try:
