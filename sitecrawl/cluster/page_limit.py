@@ -79,9 +79,9 @@ class PageLimit:
             held.short, held.asked_at = False, self._clock()
             self._came[held.partition] = self._clock()
 
-    def asked(self) -> None:
-        """Everything that may be fetched just now has been handed out."""
-        self._asked_at = self._clock()
+    def asked(self, now: float) -> None:
+        """Everything that might be fetched at that time has been handed out."""
+        self._asked_at = now
 
     def share(self, whole: Whole) -> None:
         """Give what is here and of no use to partitions that are short. The next checkpoint sends it."""

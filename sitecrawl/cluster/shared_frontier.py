@@ -244,8 +244,8 @@ class SharedFrontier(Peers):
             return loose
         if not self.is_working or self.exchange.is_behind or self._leases.are_all_unsure:
             return None
-        has_asked_all = True
-        while (visit := self.frontier.next()) is not None:
+        has_asked_all, now = True, self._clock()
+        while (visit := self.frontier.next(now)) is not None:  # no host twice, however long this takes
             held = self.partitions.of(visit.key)
             if held.is_leaving or held.is_lost:
                 self.frontier.put_back(visit, rest=_DRAIN)
@@ -255,10 +255,10 @@ class SharedFrontier(Peers):
             elif not visit.is_requisite and not self._page_limit.admits(held):
                 self.frontier.put_back(visit, rest=REST)
             else:
-                held.asked_at = self._clock()
+                held.asked_at = now
                 return visit
         if has_asked_all:
-            self._page_limit.asked()
+            self._page_limit.asked(now)
         return None
 
     @property

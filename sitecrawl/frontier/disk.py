@@ -251,11 +251,12 @@ class DiskFrontier:
 
     # Work
 
-    def next(self) -> Visit | None:
-        visit = self.dispatcher.next()
+    def next(self, now: float | None = None) -> Visit | None:
+        """`now` is that of the frontier's clock at which hosts must have rested, by default the time of the call."""
+        visit = self.dispatcher.next(now)
         if visit is None and self.judge.demoted and self.link_credit.is_owing:
             self._settle()  # an end may have come into sight of what is held back, and nothing else is left
-            visit = self.dispatcher.next()
+            visit = self.dispatcher.next(now)
         return visit
 
     def next_time(self) -> float | None:

@@ -205,7 +205,9 @@ def test_what_has_come_is_not_given_on_at_once() -> None:
     assert worker.share() == {}
     worker.now += 3
     assert worker.share() == {}  # the worker was busy with something else all the time
-    worker.limit.asked()
+    worker.limit.asked(worker.now - 3)  # and looked for URLs as long: what rested when it began had no turn
+    assert worker.share() == {}
+    worker.limit.asked(worker.now)
     assert worker.share() == {1: {2: 1}}
 
 

@@ -320,6 +320,29 @@ def test_a_worker_that_is_slower_than_its_leases(
 
 
 @pytest.mark.usefixtures("nobody_is_late")
+def test_a_look_for_urls_ends(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing may be handed out: also when the first host has rested before the last was asked of."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (one,) = crowd.workers
+            await rounds(one, lambda: len(one.frontier.holdings.held) == PARTITIONS, "it has all")
+            one.frontier.add([link(page) for page in range(HOSTS)], depth=0)
+            for held in one.frontier.holdings.held.values():
+                held.is_leaving = True
+            ticks = iter(range(100 * HOSTS))
+            now = time.monotonic()
+            for place in (one.frontier, one.frontier.frontier, one.frontier.frontier.dispatcher):
+                monkeypatch.setattr(place, "_clock", lambda: now + next(ticks) / 2)
+            assert one.frontier.next() is None
+            for held in one.frontier.holdings.held.values():
+                held.is_leaving = False
+            assert len([*iter(one.frontier.next, None)]) == HOSTS
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_host_that_has_asked_for_a_rest(tmp_path: Path, redis: Server) -> None:
     """Whoever has it next leaves it alone as well, and has the others at once."""
 

@@ -212,9 +212,10 @@ class Dispatcher:
 
     # What is next
 
-    def next(self) -> Visit | None:
-        """The next URL to fetch, or None if nothing may be fetched now."""
-        now = self._clock()
+    def next(self, now: float | None = None) -> Visit | None:
+        """The next URL to fetch, or None if nothing may be fetched at `now`, by default the time of the call."""
+        if now is None:
+            now = self._clock()
         if self._awaits_one():
             return None
         is_filling = self._is_filling()
@@ -240,7 +241,7 @@ class Dispatcher:
                     return visit
             self.workbench.place(host, now)
         if self._keeps_levels and self._level != self._counts.open_level:  # a host that fell silent opened a level
-            return self.next()
+            return self.next(now)
         return self._last(now) if not is_filling and self.is_held_back() else None
 
     def _coming(self) -> list[Host]:
@@ -257,7 +258,7 @@ class Dispatcher:
         """Nothing is left but what is held back."""
         visit = self._test(now, last=True) or self._go_on(now)
         if visit is None and not self.is_held_back():  # a rule could not be tested, and what it held is free
-            return self.next()
+            return self.next(now)
         return visit
 
     def _go_on(self, now: float) -> Visit | None:
