@@ -108,7 +108,7 @@ def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = F
     return client
 
 
-def connect_to_renew(params: Mapping[str, Any], *, cluster: bool, patience: float) -> Any:
+def connect_to_renew(params: Mapping[str, Any], patience: float, *, cluster: bool) -> Any:
     """A client that waits, and for no longer than `patience` seconds: for the thread that renews leases. Raises
     `redis.RedisError` where a Redis Cluster is away.
     """

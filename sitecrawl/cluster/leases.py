@@ -9,6 +9,8 @@ Invariants:
 - Of a partition whose last renewal was sent half a lease ago nothing is handed out: who cannot reach Redis stops
   before others have what was his.
 - Nothing is renewed while the loop has not moved for `hung_seconds`: a worker that hangs loses what it has.
+- A worker gets there in the end, however slow: leases grow until renewals come in time, and who was taken for hung
+  and goes on has twice as long from then on. Else two such workers might take a partition from one another for ever.
 - Whatever is late, or wrong here, costs fetches and no page: `commit.lua` takes nothing from who has no lease.
 """
 
@@ -30,7 +32,8 @@ from sitecrawl.cluster.steps import script
 ROUNDS: Final = 6
 """Renewals in the length of a lease."""
 LONGEST: Final = 4.0
-"""Largest length of a lease where renewing is slow, in times of the setting."""
+"""Largest length of a lease where renewing is slow, in times of the setting: twice that after each renewal that
+came too late all the same."""
 _RECENT: Final = 16
 """Renewals by which the length is decided."""
 _MARGIN: Final = 4.0
@@ -57,11 +60,12 @@ class Leases:
         self._sure_until: dict[int, float] = {}
         self._lost: set[tuple[int, int]] = set()
         self._took = deque[float](maxlen=_RECENT)
+        self._longest = LONGEST * seconds
 
     @property
     def seconds(self) -> float:
         """Length of a lease that is given or renewed now."""
-        return min(max(self.shortest, _MARGIN * max(self._took, default=0.0)), LONGEST * self.shortest)
+        return min(max(self.shortest, _MARGIN * max(self._took, default=0.0)), self._longest)
 
     @property
     def ms(self) -> int:
@@ -101,6 +105,10 @@ class Leases:
 
     def took(self, seconds: float) -> None:
         """Note the time between sending the previous renewal and the answer to this one."""
+        if 2 * seconds < LONGEST * self.shortest:
+            self._longest = LONGEST * self.shortest
+        elif self.seconds == self._longest <= 2 * seconds:
+            self._longest *= 2
         self._took.append(seconds)
 
     def is_sure(self, partition: int) -> bool:
@@ -119,8 +127,8 @@ class Leases:
 
 
 class Renewal:
-    """See the module. `connect` makes the blocking client, which only the thread uses; `session` is the worker's
-    name.
+    """See the module. `connect` makes the blocking client, which only the thread uses and which waits for an answer
+    for no longer than so many seconds; `session` is the worker's name.
     """
 
     def __init__(
@@ -128,12 +136,12 @@ class Renewal:
         leases: Leases,
         keys: Keys,
         session: str,
-        connect: Callable[[], Any],
+        connect: Callable[[float], Any],
         *,
         clock: Callable[[], float],
     ) -> None:
         self.leases: Final = leases
-        self.hung_seconds: Final = max(_HUNG_LEASES * leases.shortest, _HUNG_SECONDS)
+        self.hung_seconds = max(_HUNG_LEASES * leases.shortest, _HUNG_SECONDS)
         self.is_resting = False
         """Whether the worker has no use for partitions just now, and does not count as alive."""
         self._keys = keys
@@ -142,7 +150,8 @@ class Renewal:
         self._clock = clock
         self._client: Any = None
         self._moves = self._moves_seen = 0
-        self._moved_at = clock()
+        self._still = 0
+        """Rounds in which the loop has not moved. A process that was stopped has had none."""
         self._sent_at = 0.0
         self._is_hung = self._is_unsure = False
         self._ends = Event()
@@ -184,7 +193,7 @@ class Renewal:
     def round(self) -> None:
         """Renew all leases once. A Redis that is away is asked again by the next round."""
         now = self._clock()
-        if not self._loop_moves(now):
+        if not self._loop_moves():
             return
         before, self._sent_at = self._sent_at, now
         ms, held = self.leases.ms, self.leases.held
@@ -199,7 +208,7 @@ class Renewal:
                 self.leases.renewed(partition, token, now + ms / 2000)
             elif answer == b"fenced":
                 self.leases.is_over(partition, token)
-        if answers and before:
+        if before and not _is_away(answers[-1]):
             self.leases.took(self._clock() - before)
         self._tell(is_unsure=bool(held) and self.leases.are_all_unsure)
 
@@ -208,19 +217,21 @@ class Renewal:
             logger.warning("Redis has renewed no lease in time: nothing is fetched until it does")
         self._is_unsure = is_unsure
 
-    def _loop_moves(self, now: float) -> bool:
+    def _loop_moves(self) -> bool:
+        self._still += 1
         if self._moves != self._moves_seen:
-            self._moves_seen, self._moved_at = self._moves, now
-        was_hung, self._is_hung = self._is_hung, now - self._moved_at > self.hung_seconds
+            self._moves_seen, self._still = self._moves, 0
+            self.hung_seconds *= 2 if self._is_hung else 1
+        was_hung, self._is_hung = self._is_hung, self._still * self.step > self.hung_seconds
         if self._is_hung and not was_hung:
             logger.warning("The worker hangs: others have its partitions when its leases are over")
         return not self._is_hung
 
     def _ask(self, calls: Sequence[tuple[str, int, Sequence[Any]]]) -> list[Any]:
-        """The answer to each step, or its error; none where Redis is away."""
+        """The answer to each step, or its error; that alone where Redis is away."""
         try:
             if self._client is None:
-                self._client = self._connect()
+                self._client = self._connect(self.leases.seconds / 2)
             if isinstance(self._client, redis.RedisCluster):
                 return [self._ask_node(call) for call in calls]
             pipeline = self._client.pipeline(transaction=False)
@@ -231,9 +242,9 @@ class Renewal:
                 self._load(call) if isinstance(answer, NoScriptError) else answer
                 for call, answer in zip(calls, answers, strict=True)
             ]
-        except (redis.RedisError, OSError):
+        except (redis.RedisError, OSError) as error:
             self._hang_up()
-            return []
+            return [error]
 
     def _ask_node(self, call: tuple[str, int, Sequence[Any]]) -> Any:
         """On a Redis Cluster: one node may be away while the others are not."""
@@ -256,3 +267,10 @@ class Renewal:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _is_away(answer: Any) -> bool:
+    """Whether Redis was not reached. Of one that is too slow the time counts."""
+    return isinstance(answer, redis.RedisError | OSError) and not isinstance(
+        answer, redis.ResponseError | redis.TimeoutError
+    )

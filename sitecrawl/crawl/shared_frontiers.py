@@ -48,7 +48,7 @@ def shared_frontier(
     steps = Steps(client, Keys(options.crawl, options.shards))
     leases = Leases(options.lease_seconds, time.monotonic)
     store = PartitionStore(steps, holdings.session, leases, time.monotonic)
-    renewing = partial(connect_to_renew, options.redis, cluster=joined.is_cluster, patience=options.lease_seconds / 2)
+    renewing = partial(connect_to_renew, options.redis, cluster=joined.is_cluster)
     renewal = Renewal(leases, steps.keys, holdings.session, renewing, clock=time.monotonic)
     return SharedFrontier(partitions, store, renewal, run=run, watch=options.watch, seeds_key=options.seeds_key)
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,7 @@ async def having(redis: Server, connect: Any = None) -> AsyncIterator[Had]:
     client = connect_async({"url": redis.url}, cluster=False)
     store = PartitionStore(Steps(client, KEYS), ONE, Leases(LEASE, clock), clock)
 
-    def plain() -> Any:
-        return connect_to_renew({"url": redis.url}, cluster=False, patience=20.0)
-
-    had = Had(redis, store, clock, connect or plain)
+    had = Had(redis, store, clock, connect or partial(connect_to_renew, {"url": redis.url}, cluster=False))
     for partition in range(KEYS.shards):
         await store.lease(partition)
     try:
@@ -104,18 +102,102 @@ def test_a_loop_that_does_not_go_on(redis: Server, tmp_path: Path) -> None:
 
 
 def test_a_loop_that_hangs(redis: Server, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is renewed any more, which is said once; until it goes on."""
+    """Nothing is renewed any more, which is said once; until it goes on. Then it was slow, and has twice as long: or
+    a partition that takes so long to be let in would go round for ever.
+    """
 
     async def story() -> None:
         async with having(redis) as had:
+            rounds = int(had.renewal.hung_seconds / had.renewal.step)
+            for times in (1, 2, 4):
+                assert [had.renews() for _ in range(rounds * times + 2)] == [True] * rounds * times + [False] * 2
+                assert len(caplog.messages) == 1
+                assert "hangs" in caplog.text
+                caplog.clear()
+                had.renewal.moved()
+                assert had.renews()
+
+    asyncio.run(story())
+
+
+def test_a_process_that_was_stopped(redis: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """Its loop has not moved meanwhile, and does not hang."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            had.clock.now += 100 * had.renewal.hung_seconds
             assert had.renews()
-            had.clock.now += had.renewal.hung_seconds + 1
-            assert not had.renews()
-            assert not had.renews()
-            assert len(caplog.messages) == 1
-            assert "hangs" in caplog.text
-            had.renewal.moved()
-            assert had.renews()
+            assert not caplog.messages
+
+    asyncio.run(story())
+
+
+class Slow:
+    """A Redis that takes so many seconds for an answer, and gives up none that is waited for as long."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.seconds = 0.0
+        self.calls = 0
+        self.patience = 0.0
+
+    def __call__(self, patience: float) -> Slow:
+        self.patience = patience
+        return self
+
+    def pipeline(self, *, transaction: bool) -> Slow:
+        self.calls = 0
+        return self
+
+    def execute_command(self, *words: object) -> None:
+        self.calls += 1
+
+    def execute(self, *, raise_on_error: bool) -> list[int]:
+        self.clock.now += min(self.seconds, self.patience)
+        if self.seconds > self.patience:
+            raise redis_py.TimeoutError("silent")
+        return [1] * self.calls
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("seconds", [LEASE / 10, LEASE, 3 * LEASE, 20 * LEASE])
+def test_a_redis_that_is_slower_than_a_lease(seconds: float) -> None:
+    """Leases, and the patience with which they are renewed, grow until renewals come in time, and stay so for as long
+    as that is so. Then they are as the settings say.
+    """
+    clock = Clock()
+    leases, redis = Leases(LEASE, clock), Slow(clock)
+    renewal = Renewal(leases, KEYS, ONE, redis, clock=clock)
+    leases.hold(0, 1, 0.0)
+
+    def is_sure(rounds: int) -> list[bool]:
+        found = []
+        for _ in range(rounds):
+            renewal.moved()
+            renewal.round()
+            found.append(leases.is_sure(0))
+            clock.now += renewal.step
+        return found
+
+    redis.seconds = seconds
+    is_sure(12)
+    assert all(is_sure(30))
+    redis.seconds = 0.0
+    assert all(is_sure(30))
+    assert leases.seconds == LEASE
+
+
+def test_a_worker_that_is_slower_than_its_leases(redis: Server) -> None:
+    """Rounds of its thread are far apart: they grow as well."""
+
+    async def story() -> None:
+        async with having(redis) as had:
+            for _ in range(12):
+                had.renewal.moved()
+                had.renewal.round()
+                had.clock.now += 30 * LEASE
+            assert had.leases.is_sure(0)
 
     asyncio.run(story())
 
@@ -130,10 +212,10 @@ def test_half_a_lease_without_an_answer(redis: Server, caplog: pytest.LogCapture
 
         is_away = True
 
-    def connect() -> Any:
+    def connect(patience: float) -> Any:
         if Away.is_away:
             raise redis_py.ConnectionError("no route")
-        return connect_to_renew({"url": redis.url}, cluster=False, patience=20.0)
+        return connect_to_renew({"url": redis.url}, patience, cluster=False)
 
     async def story() -> None:
         async with having(redis, connect) as had:

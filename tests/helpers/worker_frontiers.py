@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from waiting import PATIENCE
 
@@ -92,6 +91,9 @@ class CrawlOf(NamedTuple):
         client = connect_async({"url": self.url}, cluster=False)
         leases, keys = Leases(self.lease, time.monotonic), Keys(self.name, self.partitions)
         store = PartitionStore(Steps(client, keys), holdings.session, leases, time.monotonic)
-        connect = partial(connect_to_renew, {"url": self.url}, cluster=False, patience=PATIENCE)
+
+        def connect(_: float) -> Any:
+            return connect_to_renew({"url": self.url}, PATIENCE, cluster=False)
+
         renewal = Renewal(leases, keys, holdings.session, connect, clock=time.monotonic)
         return SharedFrontier(partitions, store, renewal, run=run), store
