@@ -87,6 +87,8 @@ class Exchange:
         """Time of the oldest unconfirmed message to Redis; None if all are confirmed."""
         self._whole = Whole(())
         """What was last heard of all partitions."""
+        self._short: Sequence[int] = ()
+        """Those that the limit of pages keeps from fetching, as was last heard."""
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
         self._compaction = Compaction(store, partitions.holdings.database)
@@ -238,6 +240,7 @@ class Exchange:
         if self._seeds is not None:
             await self._seeds(self._clock())
         await self._look_around()
+        self._worker.give(self._short)
         if self._partitions.arrivals:
             self._listener.woken()
 
@@ -245,7 +248,10 @@ class Exchange:
         """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""
         before, self.renewal.is_resting = self._run_of_crawl.account, self._worker.is_resting
         seconds = 0.0 if self._worker.is_resting else self._store.leases.seconds
-        ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
+        short = self._worker.short()
+        ended, alive, self._short = await beat(
+            self._store.steps, self._run_of_crawl, self._store.session, seconds, short
+        )
         if self._run_of_crawl.account != before:
             self._worker.turn()
             self.kick()
@@ -338,8 +344,7 @@ class Exchange:
 
     async def _look_around(self) -> None:
         """Read the state of the whole crawl."""
-        is_near_an_end = self._worker.has_nothing_to_do or self._run_of_crawl.max_pages
-        if not is_near_an_end and self._clock() < self._look_at:
+        if not (self._worker.has_nothing_to_do or self._worker.is_opening) and self._clock() < self._look_at:
             return
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()

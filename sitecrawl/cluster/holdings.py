@@ -125,11 +125,11 @@ class Held:
     def is_told(self) -> bool:
         """Whether its newest entry says what others wait for of the limit of pages."""
         own, told = self.counts.allowance, self.tally
-        return (own.account, own.granted, own.owed, self.short) == (told.account, told.granted, told.owed, told.short)
+        return (own.account, own.granted, own.owed) == (told.account, told.granted, told.owed)
 
     def tally_of(self, worker: OfWorker) -> Tally:
         """Tally of the partition now, with the state of its worker."""
-        return Tally(worker, tuple(self.counts.states), *self.counts.allowance.fields(), self.short)
+        return Tally(worker, tuple(self.counts.states), *self.counts.allowance.fields())
 
 
 class Told(NamedTuple):

@@ -23,7 +23,7 @@ from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.steps import script
 
-FORMAT: Final = "sitecrawl-cluster-8"
+FORMAT: Final = "sitecrawl-cluster-9"
 """Version of a crawl's format on Redis."""
 
 logger = logging.getLogger(__name__)

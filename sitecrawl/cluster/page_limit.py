@@ -2,7 +2,8 @@
 
 The limit is cut into parts, as the sites are. What a partition has of it is one of its facts, which its log keeps,
 and its worker hands out no URL of it that could be one too many. What it has no use for goes to partitions that are
-short, in bundles, each of which counts once. So at every moment
+short, in bundles, each of which counts once. Who is short says so with its sign of life, and all hear of it with
+theirs: what is old of that costs a gift that goes on, and no page. So at every moment
 
     the allowances of all partitions + those on their way = max_pages + what is owed
 
@@ -43,8 +44,8 @@ class PageLimit:
         self._clock = clock
         self._given: dict[int, float] = {}
         """Time of this worker's last gift to each partition."""
-        self._open = -1
-        """The last account under which pages are handed out."""
+        self._granted = self._open = -1
+        """The last account that was granted, and the last one under which pages are handed out."""
         self._gifts: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._asked_at = 0.0
         """Time at which this worker was last asked for all that it has."""
@@ -61,13 +62,18 @@ class PageLimit:
         """Whether all that is in flight of a partition may become pages."""
         if not self._run.max_pages:
             return True
-        held.short = not self._is_open or held.counts.room < self._in_flight(held.partition)
+        held.short = not self.is_open or held.counts.room < self._in_flight(held.partition)
         return not held.short
 
     @property
-    def _is_open(self) -> bool:
-        """Whether pages are handed out under this limit."""
-        return self._open >= self._run.account
+    def is_open(self) -> bool:
+        """Whether pages are handed out under this limit, or there is none."""
+        return not self._run.max_pages or self._open >= self._run.account
+
+    @property
+    def short(self) -> list[int]:
+        """Partitions here that the limit keeps from fetching."""
+        return [partition for partition, held in self._held.items() if held.short]
 
     def receive(self, held: Held, bundle: Bundle) -> None:
         """What was on its way under another limit is void. Who was short keeps what came until it could fetch,
@@ -83,17 +89,23 @@ class PageLimit:
         """Everything that might be fetched at that time has been handed out."""
         self._asked_at = now
 
-    def share(self, whole: Whole) -> None:
-        """Give what is here and of no use to partitions that are short. The next checkpoint sends it."""
+    def hear(self, whole: Whole) -> None:
+        """Take what Redis has of the limit."""
         if not self._run.max_pages:
             return
         self._grant(whole)
         self._pay()
-        first, now = whole.tallies[PLACE], self._clock()
-        if first.account != self._run.account or first.granted < first.account:
+        first = whole.tallies[PLACE]
+        if first.account == self._run.account <= first.granted:
+            self._granted = self._run.account
+            self._open = self._open if first.owed else self._run.account
+
+    def share(self, short: Iterable[int]) -> None:
+        """Give what is here and of no use to partitions that are short, or to pay. The next checkpoint sends it."""
+        if not self._run.max_pages or self._granted < self._run.account:
             return
-        self._open = self._open if first.owed else self._run.account
-        short = whole.short if self._is_open else [PLACE]
+        now = self._clock()
+        short = short if self.is_open else [PLACE]
         short = [one for one in short if self._given.get(one, -_UNDER_WAY) <= now - _UNDER_WAY]
         for held in self._held.values():
             if short and not held.is_leaving:
@@ -117,7 +129,7 @@ class PageLimit:
         if self._asked_at < self._came.get(held.partition, -REST) + REST:
             return 0
         spare = held.counts.room - self._in_flight(held.partition)
-        return spare // 2 if self._is_open and now - held.asked_at < _BUSY else spare
+        return spare // 2 if self.is_open and now - held.asked_at < _BUSY else spare
 
     def _give(self, held: Held, spare: int, short: Iterable[int], now: float) -> None:
         targets = [one for one in short if one != held.partition]

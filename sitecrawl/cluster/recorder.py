@@ -152,4 +152,4 @@ def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
 
 def _urgent(tally: Tally) -> tuple[object, ...]:
     """Parts of a tally for which others wait."""
-    return tally.worker.idle, tally.short, tally.account, tally.granted, tally.owed, tally.worker.held_sets
+    return tally.worker.idle, tally.account, tally.granted, tally.owed, tally.worker.held_sets

@@ -124,6 +124,7 @@ class _Looking:
             self._hashes |= {
                 "trusted": lambda _, data: _are_two_amounts(_read(msgpack.unpackb, data)),
                 "run": lambda name, value: not _NUMBERS_OF_RUN.fullmatch(name) or _is_number(value),
+                "short": lambda _, numbers: all(map(_is_count, numbers.split())),
                 "told": lambda *_: True,
                 "wish": lambda *_: True,
             }

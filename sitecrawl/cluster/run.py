@@ -6,6 +6,7 @@ another limit has the next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,21 +38,28 @@ class Heard(NamedTuple):
     """Why a worker has ended the run, as Scrapy's finish reason; empty if none has."""
     alive: list[str]
     """The names of all workers that are."""
+    short: list[int]
+    """Partitions of these that the limit of pages keeps from fetching."""
 
 
-async def beat(steps: Steps, run: Run, session: str, seconds: float) -> Heard:
-    """The worker called `session` is alive for so long; 0 while it rests. What holds now is in `run` then.
+async def beat(steps: Steps, run: Run, session: str, seconds: float, short: Iterable[int] = ()) -> Heard:
+    """The worker called `session` is alive for so long; 0 while it rests. The limit keeps its partitions `short` from
+    fetching. What holds now is in `run` then.
 
     Raises `StorageError` if another run has begun meanwhile, with another limit in its settings.
     """
-    account, ended, names, limits, max_pages = await steps.run("beat", PLACE, session, int(1000 * seconds))
+    told = [" ".join(map(str, short))] if run.max_pages else []
+    answer = await steps.run("beat", PLACE, session, int(1000 * seconds), *told)
+    account, ended, names, limits, max_pages, found = answer
     if account > run.account:
         if limits.decode() != run.wanted:
             raise StorageError(
                 f"The crawl was begun anew with {limits.decode()} while this worker was silent: start it with that"
             )
         run.account, run.max_pages = account, int(max_pages)
-    return Heard(ended.decode(errors="replace"), [name.decode() for name in names])
+    return Heard(
+        ended.decode(errors="replace"), [name.decode() for name in names], [int(one) for one in found.split()]
+    )
 
 
 async def end(steps: Steps, reason: str) -> None:

@@ -86,6 +86,8 @@ class SharedFrontier(Peers):
         self._flushed_at = 0.0
         self._paused_at: float | None = None
         """Since when it was asked for nothing."""
+        self._told_short: list[int] = []
+        """Partitions that the limit of pages keeps from fetching, as Redis was told last."""
         self._has_nothing = False
         """Whether there was nothing to hand out when it was asked for last."""
         self._leases = renewal.leases
@@ -259,7 +261,23 @@ class SharedFrontier(Peers):
                 return visit
         if has_asked_all:
             self._page_limit.asked(now)
+        if self._page_limit.short != self._told_short:
+            self.exchange.kick()
         return None
+
+    def give(self, short: Iterable[int]) -> None:
+        """Give pages of the limit to partitions of any worker that have none."""
+        self._page_limit.share(short)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether all wait until the limit of pages holds everywhere."""
+        return not self._page_limit.is_open
+
+    def short(self) -> list[int]:
+        """Partitions here that the limit of pages keeps from fetching, to tell Redis of them."""
+        self._told_short = self._page_limit.short
+        return self._told_short
 
     @property
     def wants_checkpoint(self) -> bool:
@@ -291,7 +309,7 @@ class SharedFrontier(Peers):
         self._whole = whole.figures()
         self.frontier.dispatcher.wants_pages = not self.is_full
         self.partitions.hear(whole)
-        self._page_limit.share(whole)
+        self._page_limit.hear(whole)
         is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals
         is_between_levels = is_sure and self.has_nothing_to_do and whole.is_still
         if is_between_levels and whole.level is not None and whole.level > self.partitions.level:

@@ -73,8 +73,6 @@ class Tally:
     """The last account of which it was given the whole limit, to share it out."""
     owed: int = 0
     """Pages that all partitions have beyond the limit."""
-    short: bool = False
-    """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
 
     def pack(self) -> bytes:
         """MessagePack."""
@@ -83,7 +81,7 @@ class Tally:
         figures = [one.joined, one.silent, one.silent_hosts, one.good, one.spent, one.total]
         worker = [one.session, one.idle, one.level, held, *figures]
         limit = [self.account, self.pages, self.granted, self.owed]
-        packed: bytes = msgpack.packb([worker, list(self.states), limit, self.short])
+        packed: bytes = msgpack.packb([worker, list(self.states), limit])
         return packed
 
     @classmethod
@@ -92,12 +90,10 @@ class Tally:
         if not data:
             return NO_TALLY
         try:
-            (session, idle, level, held, *numbers), states, (account, pages, granted, owed), short = msgpack.unpackb(
-                data
-            )
+            (session, idle, level, held, *numbers), states, (account, pages, granted, owed) = msgpack.unpackb(data)
             by_reason = {reason: (urls, sets) for reason, urls, sets in held}
             worker = OfWorker(session, idle, level, by_reason, *numbers)
-            return cls(worker, tuple(states), account, pages, granted, owed, short)
+            return cls(worker, tuple(states), account, pages, granted, owed)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"A partition's tally of {len(data)} bytes cannot be read: {error}") from error
 
@@ -142,11 +138,6 @@ class Whole:
     def allowed(self) -> int:
         """Pages that all partitions may have together."""
         return sum(tally.pages for tally in self.tallies)
-
-    @property
-    def short(self) -> list[int]:
-        """Partitions that the limit of pages keeps from fetching."""
-        return [partition for partition, tally in enumerate(self.tallies) if tally.short]
 
     @property
     def waiting(self) -> list[int]:

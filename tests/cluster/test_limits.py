@@ -118,6 +118,31 @@ class TestWorkers:
 
         asyncio.run(run())
 
+    def test_what_a_limit_costs(self, redis: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No command, once all have turned to it, until somebody is short."""
+
+        async def commands(max_pages: int) -> int:
+            with redis.client() as client:
+                client.flushall()
+            worker = BareWorker(redis, tmp_path / str(max_pages), shards=4, max_pages=max_pages)
+            exchange = worker.frontier.exchange
+            worker.seed("http://h0.example/", "http://h1.example/")
+            while worker.look() is None:  # it is in flight from then on
+                await exchange.round()
+            monkeypatch.setattr(exchange, "_clock", exchange._clock().__float__)
+            for _ in range(3):
+                await exchange.round()
+                worker.look()
+            before = exchange.commands
+            for _ in range(5):
+                await exchange.round()
+                worker.look()
+            sent = exchange.commands - before
+            await worker.abandon()
+            return sent
+
+        assert asyncio.run(commands(100)) == asyncio.run(commands(0))
+
     def test_a_worker_that_slept_over_a_new_limit_ends(self, redis: Server, tmp_path: Path) -> None:
         """If it is that of another run: it says with which limits to start it again."""
 

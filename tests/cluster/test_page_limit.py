@@ -65,7 +65,8 @@ class Worker:
 
     def share(self) -> dict[int, dict[int, int]]:
         """What each gives to which."""
-        self.limit.share(whole(*self.tallies()))
+        self.limit.hear(whole(*self.tallies()))
+        self.limit.share(self.limit.short)
         return {number: given for number in self.held if (given := dict(self.limit.gifts(number)))}
 
 
@@ -88,7 +89,7 @@ def test_the_first_is_granted_all_once() -> None:
 def test_nothing_is_granted_before_all_have_turned() -> None:
     """Whoever works under another limit may fetch one page more."""
     worker = Worker(10)
-    worker.limit.share(whole(*worker.tallies()[:2], Tally(account=ACCOUNT - 1)))
+    worker.limit.hear(whole(*worker.tallies()[:2], Tally(account=ACCOUNT - 1)))
     assert worker.rooms() == [0, 0, 0]
 
 
@@ -107,7 +108,8 @@ def test_another_limit() -> None:
     worker.begin()
     assert worker.fetch(0)
     assert not worker.fetch(1)
-    worker.limit.share(whole(*worker.tallies()))
+    worker.limit.hear(whole(*worker.tallies()))
+    worker.limit.share(worker.limit.short)
     worker.in_flight[0] = 2
     worker.change(5)
     assert worker.rooms() == [2, 0, 0]
@@ -147,7 +149,7 @@ def test_another_limit_opens_nothing(first: Tally) -> None:
     worker = Worker(9)
     del worker.held[0]
     worker.held[1].counts.allowance.pages = 3
-    worker.limit.share(whole(first, *worker.tallies()))
+    worker.limit.hear(whole(first, *worker.tallies()))
     assert not worker.fetch(1)
 
 
