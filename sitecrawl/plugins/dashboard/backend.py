@@ -52,10 +52,10 @@ class Backend:
         if path not in {"overview", "metrics"}:
             return _error("There is nothing here", 404)
         monitor.asked_at = time.monotonic()
-        if monitor.ending:
-            await self._is_over.wait()
-        else:
+        if not monitor.ending:
             await monitor.refresh()
+        if monitor.ending:  # meanwhile, too
+            await self._is_over.wait()
         if path == "metrics":
             return HttpAnswer(self._metrics().encode(), CONTENT_TYPE)
         answer = _json(monitor.overview())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.history import History
+from sitecrawl.plugins.dashboard.backend import Backend
 from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, place_of, token_of
 from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
@@ -279,6 +281,39 @@ class TestRows:
         found = joined([one, two])
         assert [row["host"] for row in found["hosts"]] == ["c", "a", "b"]
         assert found["errors"] == [{"kind": "404", "count": 5, "examples": [{"url": "x"}, {"url": "y"}]}]
+
+
+def test_who_asks_while_the_crawl_ends() -> None:
+    """Hears how it ended for all, though it had not ended when he asked."""
+    found: list[str] = []
+
+    class Ending:
+        """A monitor of a crawl that ends while its page hears of the others."""
+
+        ending, asked_at, last = "", 0.0, "running"
+
+        async def refresh(self) -> None:
+            self.ending = "finished"
+
+        def is_watched(self) -> bool:
+            return True
+
+        def overview(self) -> dict[str, str]:
+            found.append(self.last)
+            return {}
+
+    async def story() -> None:
+        monitor: Any = Ending()
+        backend = Backend(monitor, cast(Any, None))
+        asking = asyncio.create_task(backend.get("overview", {}))
+        await asyncio.sleep(0)
+        assert not found
+        monitor.last = "ended"  # the last word of the others
+        await backend.last_look()
+        assert (await asking).status == 200
+        assert found == ["ended"]
+
+    asyncio.run(story())
 
 
 class TestDocumented:
