@@ -40,7 +40,7 @@ from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
+from sitecrawl.crawl.requests import CONDITIONS, NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.traffic import PUT_OFF
 from sitecrawl.extensions.download_errors import (
     HELPS,
@@ -58,6 +58,7 @@ from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs
+from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.urls.url import Url, parse
 
 logger = logging.getLogger(__name__)
@@ -264,6 +265,8 @@ class _Arriving:
         return FIRST_PART not in self._request.meta
 
     def head(self) -> None:
+        if self._reader.status == NOT_MODIFIED and not any(name in self._request.headers for name in CONDITIONS):
+            raise http.BadResponse("The answer is 304 Not Modified, and no version was named")  # no empty page
         self._request.meta["download_latency"] = monotonic() - self._started
         length = self._reader.length
         self._warn(length or 0)

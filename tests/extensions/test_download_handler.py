@@ -159,6 +159,17 @@ def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
     assert excluded == {"http://10.0.0.1/", "http://10.0.0.2/", "http://x.localhost./"}
 
 
+def test_a_304_that_was_not_asked_for(tmp_path: Path) -> None:
+    """It is no page, which would be an empty one: it is tried again, and has failed."""
+    with LocalWeb({"/": linked("/a", "/b"), "/a": Answer(status=304), "/b": "b"}) as web:
+        states, stats = crawl(web.root, tmp_path / "job", RETRY_TIMES=1)
+    assert web.paths().count("/a") == 2
+    assert states[f"{web.root}/a"] == UrlState.FAILED
+    assert stats["downloader/exception_type_count/sitecrawl.extensions.download_errors.BadAnswer"] == 2
+    why = scrapy("why", "-d", str(tmp_path / "job"), f"{web.root}/a").stdout
+    assert "no proper HTTP" in why
+
+
 SPIDER = """
 import scrapy
 
