@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Final
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -18,6 +19,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.python import get_func_args
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
@@ -51,6 +53,11 @@ from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)
+
+NO_ROUNDS: Final = (
+    "the spider {!r} is no SiteSpider, and those alone make rounds: crawl again in another directory, with "
+    "-s SITECRAWL_DEDUPE_FROM, or make it one (docs/writing-spiders.md)"
+)
 
 
 class Scheduler(BaseScheduler):
@@ -89,6 +96,8 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         logger.info("Compiled core: %s", compiled.IN_USE)
+        if _misses_rounds(spider):
+            logger.warning("again=%s is passed over: %s", vars(spider)["again"], NO_ROUNDS.format(spider.name))
         if self._crawl.directory.resumed:
             self._retry_given_up()
             logger.info("Resuming %s: %d URLs wait", self._crawl.directory.path, self._frontier.figures.waiting)
@@ -362,3 +371,10 @@ def _flags(request: Request, fetch: Fetch | None) -> int:
     """What the frontier has to know of a request that comes of `fetch`."""
     flags = Flag.UNFILTERED * request.dont_filter | Flag.AWAITED * (request.errback is not None)
     return flags | Flag.REQUISITE * (fetch is not None and fetch.visit.is_requisite)
+
+
+def _misses_rounds(spider: Spider) -> bool:
+    """Whether `spider` was given `again`, and makes no use of it: Scrapy's own make an attribute of any argument."""
+    kind = type(spider)
+    is_own = hasattr(kind, "again") or "again" in get_func_args(kind.__init__)
+    return not is_own and vars(spider).get("again", "0") != "0"

@@ -248,12 +248,17 @@ class Plain(Spider):
 
 
 def test_update_of_a_plain_spider(tmp_path: Path) -> None:
-    """A spider without rounds would do nothing: it is refused."""
+    """A spider without rounds would do nothing: it is refused, or warned of."""
     (tmp_path / "plain_spider.py").write_text(PLAIN)
     settings, env = {"SPIDER_MODULES": "plain_spider", "JOBDIR": tmp_path / "job"}, {"PYTHONPATH": str(tmp_path)}
     scrapy("crawl", "plain", settings=settings, env=env)
     refused = scrapy("update", str(tmp_path / "job"), settings=settings, env=env)
     assert (refused.returncode, "'plain' is no SiteSpider" in refused.stderr) == (1, True)
+    # of `scrapy crawl` the argument may be the spider's own, so that it is only said
+    words, under = ("crawl", "plain", "-a"), {**settings, "ADDONS": json.dumps({"sitecrawl.addon.Addon": 500})}
+    said, off = (scrapy(*words, f"again={given}", settings=under, env=env) for given in "10")
+    assert "again=1 is passed over: the spider 'plain' is no SiteSpider" in said.stderr
+    assert "passed over" not in off.stderr
 
 
 def test_only_what_is_older(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.console.commands.crawl import Command as CrawlCommand
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.crawldir.given import given_to
+from sitecrawl.scheduler import NO_ROUNDS
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 
@@ -51,7 +52,4 @@ class Command(CrawlCommand):
         assert self.crawler_process
         loader = self.crawler_process.spider_loader
         if spider in loader.list() and not issubclass(loader.load(spider), SiteSpider):
-            raise OptionError(
-                f"the spider {spider!r} is no SiteSpider, and those alone make rounds: crawl again in another "
-                "directory, with -s SITECRAWL_DEDUPE_FROM, or make it one (docs/writing-spiders.md)"
-            )
+            raise OptionError(NO_ROUNDS.format(spider))
