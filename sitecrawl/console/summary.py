@@ -176,7 +176,7 @@ class Summary:
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.resumed:
-            yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
+            yield "fetched in all", self.totals.fetched, "URLs, this run and those before it; guesses count, too"
 
     def _missed(self) -> Iterator[tuple[str, int | None, str]]:
         if self.missed is not None:

@@ -281,7 +281,7 @@ The crawl finished.
   robots.txt                 5  URLs that it excludes
   given up                   2  URLs for which no answer came
   waiting                    9  URLs that are known and not fetched
-  fetched in all           111  URLs, this run and those before it
+  fetched in all           111  URLs, this run and those before it; guesses count, too
 
   data      crawls/generic-1
   read      scrapy pages -d crawls/generic-1
