@@ -531,7 +531,7 @@ class TestWithoutATerminal:
                     line = next(line for line in crawl.stderr if said in line)
                     crawl.send_signal(signal.SIGINT)
                     end = crawl.stderr.read()
-                assert re.match(r"\d\d:\d\d:\d\d 1 pages  .*  1 waiting  ", line)
+                assert re.match(r"\d\d:\d\d:\d\d 1 page  .*  1 waiting  ", line)
                 assert re.search(rf"    resting +1  hosts: {said}(\S+ )?\d\d:\d\d\n", end)
             assert web.paths() == ["/", "/busy"]
 
