@@ -156,7 +156,7 @@ def test_the_command(redis: Server, whole: list[Path], tmp_path: Path) -> None:
     shutil.rmtree(whole[1])
     said = command(*words, str(tmp_path))
     assert said.returncode == 1
-    assert said.stdout.endswith("has 1 faults\n")
+    assert said.stdout.endswith("has 1 fault\n")
     assert command(*words[:2]).returncode == 2
 
 

@@ -539,6 +539,8 @@ class TestByHand:
         one.add("home")
         one.add("x", host="b.example")
         one.frontier.by_hand.block(one.frontier.hosts.named("b.example"))
+        blocked = explain(one.frontier.hosts.named("b.example"), one.frontier.judge.fetches)
+        assert blocked == "blocked by hand at fetch 0 of 0 (1 URL known, 0 fetched, 0 good)"
         one.restart()
         assert one.drain() == ["home"]
         one.add("y", host="b.example")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitecrawl.base.display import counted
 from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.hosts.trap_state import MEASURED, Reason
@@ -14,15 +15,15 @@ def explain(unit: Host | Section, fetches: int) -> str:
         return "set free by hand: it will not be demoted again"
     if not trap.demoted:
         return ""
-    numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
+    numbers = f"{counted(unit.known, 'URL')} known, {unit.fetched:,} fetched, {unit.good:,} good"
     if isinstance(unit, Section):
         numbers += f", {unit.known - unit.own:,} first seen elsewhere"
     if trap.reason == Reason.BLOCKED:
         return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
     if trap.reason == Reason.FULL:
-        return f"its {unit.fetched:,} pages are fetched, as many as its sheet allows ({numbers})"
+        return f"{counted(unit.fetched, 'page')} fetched, as many as its sheet allows ({numbers})"
     if trap.reason == Reason.JOINED:
-        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
+        waiting = f"{unit.queued:,} of {counted(unit.known, 'URL')} waiting"
         return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
     return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(unit)} ({numbers})"
 

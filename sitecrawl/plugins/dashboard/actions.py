@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from scrapy.crawler import Crawler
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.privates import is_closing, stop, wake
@@ -115,7 +116,7 @@ class Actions(Participant):
 
     def _added(self, urls: Sequence[Url], new: int) -> str:
         known = len(urls) - new
-        return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
+        return f"{counted(new, 'seed')} added" + (f", {known:,} known before" if known else "")
 
     def _stored_seeds(self) -> list[str]:
         stored = self._crawl.database.get("meta", OPERATOR_SEEDS)

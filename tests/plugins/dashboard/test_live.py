@@ -298,7 +298,7 @@ class TestWhatIsDone:
                 crawl.act("resume")
                 until(lambda: len(web.hits) > asked + 15, "requests after the pause")
                 assert not [path for path in web.paths()[asked:] if path.startswith("/w/")]
-                assert crawl.act("seed", urls=f"{two.root} {two.root}/") == "1 seeds added"
+                assert crawl.act("seed", urls=f"{two.root} {two.root}/") == "1 seed added"
                 # Its links are in scope, and its private address is allowed.
                 until(lambda: "/last" in two.paths(), "the pages behind the seed")
                 self.refused(crawl)

@@ -44,7 +44,7 @@ class TestCheck:
         done = scrapy("job", "check", str(job), *urls, "b.example", "http://", settings={"JOBDIR": "crawl"})
         assert done.returncode == 0, done.stderr
         head, docs, printed, old, other, none = done.stdout.splitlines()
-        assert head == f"{job} is sound: spider generic, 1 seeds, directory crawl"
+        assert head == f"{job} is sound: spider generic, 1 seed, directory crawl"
         assert docs.endswith(": it is in scope")
         assert printed.endswith(": not followed: deny matches it: print")
         assert old.endswith(": not followed: its sheet: deny matches it: /old/")

@@ -141,7 +141,7 @@ def test_a_store_that_goes_away(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     assert f"{len(here(job))} WARC files at s3://pages/crawls/job; " in sent.stdout
     assert there(s3) == here(job)
     again = scrapy("upload", "-d", str(job), settings=s3.settings())
-    assert "; 1 files sent" in again.stdout  # the index
+    assert "; 1 file sent" in again.stdout  # the index
 
 
 @pytest.mark.parametrize(

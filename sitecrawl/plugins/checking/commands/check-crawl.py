@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.display import counted
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.cluster.outside import opened
@@ -60,11 +61,14 @@ class Command(DescribedCommand):
         refuse_other_version(directory)
         result = upgrade(directory) if opts.upgrade else _repaired(directory) if opts.repair else check(directory)
         _list(result.problems, result.notes)
-        numbers = f"{result.urls:,} URLs, {result.waiting:,} of them waiting, {result.captures:,} captures read back"
+        numbers = (
+            f"{counted(result.urls, 'URL')}, {result.waiting:,} of them waiting, "
+            f"{counted(result.captures, 'capture')} read back"
+        )
         if result.is_sound:
             print(f"{directory} is sound: {numbers}")
         else:
-            print(f"{directory}: {len(result.problems)} faults; {numbers}")
+            print(f"{directory}: {counted(len(result.problems), 'fault')}; {numbers}")
         self.exitcode = 0 if result.is_sound else 1
 
     def _by_many(self, directory: Path, opts: argparse.Namespace) -> None:
@@ -87,7 +91,7 @@ class Command(DescribedCommand):
         with opened(params, name) as crawl:
             checked = check_redis(crawl, directories)
             _list(checked.faults, checked.notes)
-            verdict = f"has {len(checked.faults):,} faults" if checked.faults else "is sound"
+            verdict = f"has {counted(len(checked.faults), 'fault')}" if checked.faults else "is sound"
             print(f"T{str(crawl)[1:]} {verdict}")
         return 1 if checked.faults else 0
 

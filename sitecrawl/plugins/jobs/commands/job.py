@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
-from sitecrawl.base.display import visible
+from sitecrawl.base.display import counted, visible
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
@@ -67,7 +67,7 @@ class Command(DescribedCommand):
         AddonManager(crawler).load_settings(crawler.settings)
         directory = crawler.settings.get("JOBDIR") or CRAWLS / job.name
         number = len(arguments.seeds)
-        print(visible(f"{file} is sound: spider {spider.name}, {number:,} seeds, directory {directory}"))
+        print(visible(f"{file} is sound: spider {spider.name}, {counted(number, 'seed')}, directory {directory}"))
         sheets = configuration.sheets(crawler.settings)
         for url in urls:
             print(visible(f"{url}: {_fate(url, arguments, sheets)}"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.display import size, visible
+from sitecrawl.base.display import counted, size, visible
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl import configuration
@@ -64,4 +64,4 @@ class Command(ReadingCommand):
 
 def _sum_of(done: list[Sent]) -> str:
     new = [one for one in done if one.is_new]
-    return f"{len(new):,} files sent, {size(sum(one.size for one in new))}"
+    return f"{counted(len(new), 'file')} sent, {size(sum(one.size for one in new))}"
