@@ -55,6 +55,8 @@ WINDOW: Final = 300.0
 """Seconds over which the share of errors is taken."""
 _REASON: Final = 200
 """Characters of a finish reason: a spider may take it from anywhere."""
+_INTERNAL: Final = frozenset({"row", "is_first"})
+"""Fields of a round that mean nothing outside of its crawl."""
 
 
 class Webhooks:
@@ -118,7 +120,8 @@ class Webhooks:
             about |= {"causes": causes if no_page else [], "round": None}
             found = getattr(getattr(self._crawler.spider, "recrawling", None), "round", None)
             if found is not None:
-                words, about["round"] = f"{words} ({found})", asdict(found)
+                told = {name: value for name, value in asdict(found).items() if name not in _INTERNAL}
+                words, about["round"] = f"{words} ({found})", told
             self._tell(Event.END, words, reason=printable(reason, _REASON), **about)
         await asyncio.gather(*(courier.close(_CLOSING_SECONDS) for courier in self._couriers))
         self._client.close()

@@ -228,7 +228,9 @@ def test_update(tmp_path: Path) -> None:
         told = [json.loads(hit.body) for hit in web.hits if hit.path == "/hook"]
         assert Counter(path for path in web.paths() if path != "/hook") == Counter(["/", "/a", "/c"])
         assert "1 new, 1 changed of 2 known URLs" in done.stderr
-        assert told[-1]["round"].items() >= {"number": 1, "asked": 2, "new": 1, "changed": 1, "unchanged": 1}.items()
+        counts = {"asked": 2, "new": 1, "changed": 1, "unchanged": 1, "gone": 0, "moved": 0, "failed": 0}
+        assert told[-1]["round"].keys() - counts.keys() == {"number", "began", "ended"}
+        assert told[-1]["round"].items() >= {"number": 1, **counts}.items()
         assert told[-1]["text"].endswith("(1 new, 1 changed of 2 known URLs).")
         assert scrapy("changes", "-d", str(job), "--round", "1", "--format", "urls").stdout.count("/c") == 1
         scrapy("update", str(job), settings=settings)
