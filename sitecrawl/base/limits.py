@@ -52,7 +52,7 @@ EXTRACT_SIZE: Final = FixedLimit(8 << 20, "bytes", "limits/extract_size")
 EXTRACT_TIME: Final = FixedLimit(5.0, "seconds", "limits/extract_time")
 REGEX_TIME: Final = FixedLimit(0.5, "seconds", "limits/regex_time")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_DELAY", 60.0, "seconds", stat="limits/crawl_delay",
-    what="Used in place of a longer `Crawl-delay`.")
+    what="The longest pause that `SITECRAWL_DELAY_FACTOR`, a `Crawl-delay` and failures can lead to.")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", stat="limits/retry_after",
     what="Used in place of a longer `Retry-After`.")
 COOKIES: Final = FixedLimit(3000, "cookies", "limits/cookies")

@@ -22,10 +22,15 @@ def sync_directory(path: Path) -> None:
 @contextlib.contextmanager
 def replaced(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file to be written that takes the place of another, durably, once all went well: after a crash the old one
-    or the new one is there. Raises `OSError`.
+    or the new one is there. A link leads to what is replaced; a device or a pipe is written to. Raises `OSError`.
 
     `mode`: who may read it, less what the process' umask takes; so from its first byte on.
     """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    path = path.resolve()
     draft = path.with_name(f"{path.name}.new")
     try:
         with open(draft, "wb", opener=partial(os.open, mode=mode)) as stream:

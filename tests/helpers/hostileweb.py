@@ -158,7 +158,7 @@ def linking(*urls: str) -> bytes:
 
 
 def million_links() -> bytes:
-    return whole(b"".join(b"<a href=%x>" % number for number in range(1_000_000)))
+    return whole(b"".join(b"<a href=%x>" % min(number, 200) for number in range(1_000_000)))
 
 
 def many_agents() -> bytes:
