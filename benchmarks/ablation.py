@@ -18,14 +18,14 @@ from outcome import Outcome
 from webreplay import Conditions
 
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.dispatch import portfolio, turns
-from sitecrawl.frontier.dispatch.turns import HostTurns
-from sitecrawl.frontier.hosts import host as hosts
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import TrapState
-from sitecrawl.frontier.hosts.worth import Kin
-from sitecrawl.frontier.queue.order import LEVEL_ENDS, Aopic
+from sitecrawl.frontier import portfolio, turns
+from sitecrawl.frontier.turns import HostTurns
+from sitecrawl.frontier.urls import host as hosts
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import LEVEL_ENDS, Aopic
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import TrapState
+from sitecrawl.frontier.urls.worth import Kin
 
 TIMES: Final = 3.0
 """Fetches per content within which all should be in, and the crawl at its end."""

@@ -16,7 +16,7 @@ Cluster of three nodes. What happens to the workers, once a part of the pages ha
     failover  the master is killed, and a sentinel has its replica take over
 
 The web is on the same machine, so it may be late as well, and a page that brings nothing for half a second while
-others wait is put off, and asked for once more (`frontier/hosts/pace.py`): that is told (`put_off`), and is no fault.
+others wait is put off, and asked for once more (`frontier/urls/pace.py`): that is told (`put_off`), and is no fault.
 
 A line for each run, with the machine's load average at its end. The exit code is 1 if pages are missing or stored
 twice, a crawl did not end, or a worker ended with another exit code than 0.
@@ -46,14 +46,14 @@ from redis_servers import Server, Watched, cluster, server, watched  # noqa: E40
 from syntheticweb import Web  # noqa: E402
 from waiting import until  # noqa: E402
 
-from sitecrawl.frontier.hosts import pace  # noqa: E402
+from sitecrawl.frontier.urls import pace  # noqa: E402
 
 _KINDS = ("none", "kill", "stop", "still", "full", "failover")
 _LOOK = 0.05
 _PERIOD = 0.1
 """Seconds in which a worker with a part of a core runs once."""
 _TOLD = re.compile(r"'(?:cluster/(?=lost_)|frontier/(?=put_off))(\w+)': (\d+)")
-_PATIENCE = {"sitecrawl.frontier.hosts.pace.LEAST_PATIENCE": pace.LEAST_PATIENCE}
+_PATIENCE = {"sitecrawl.frontier.urls.pace.LEAST_PATIENCE": pace.LEAST_PATIENCE}
 """That of users, where forks for tests have another one."""
 
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Iterator
 from copied import Copy
 
 from sitecrawl.frontier.forms.duplicates import text_keys
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.moving import Row
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.link_credit import SEEDS, edges_of, edges_row
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.sites import pool_of
 from sitecrawl.frontier.urls.tables import section_key
 from sitecrawl.urls.fingerprint import Fingerprinter
 

@@ -23,8 +23,8 @@ from urllib.parse import urljoin, urlsplit
 
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 from sitecrawl.page.links import read_page

@@ -40,10 +40,10 @@ from replaying import Unheard
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link

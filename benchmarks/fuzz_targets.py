@@ -21,9 +21,9 @@ from sitecrawl.crawl.sitemaps.locations import in_robots
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
 from sitecrawl.http.robots_txt import RobotsTxt
 from sitecrawl.page import charset

@@ -23,12 +23,12 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.entries import RecordingBatch, pack_entry
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.moving import Facts, Row, facts_of, region_of_row, rows_of
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.page.items import Link

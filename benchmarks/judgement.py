@@ -3,9 +3,9 @@
     python benchmarks/judgement.py --seed 7 --policies aopic --update docs/design/order.md
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
     python benchmarks/judgement.py --seed 2026 --ablate --jobs 2
-    python benchmarks/judgement.py --only dokuwiki,phpbb,drupal --choose sitecrawl.frontier.hosts.worth.POWER=4,8,16
+    python benchmarks/judgement.py --only dokuwiki,phpbb,drupal --choose sitecrawl.frontier.urls.worth.POWER=4,8,16
     python benchmarks/judgement.py --only recorded --policies aopic,cluster-4,cluster-16 --budget 1 --shares
-    python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.hosts.worth.POWER=4
+    python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.urls.worth.POWER=4
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
 own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); large sites of one shape
@@ -64,7 +64,7 @@ from traps import KINDS
 from webreplay import CHECKPOINT_EVERY, POLICIES, Conditions, crawl
 from webs import Generated, Web
 
-from sitecrawl.frontier.options import TrapOptions
+from sitecrawl.frontier.urls.options import TrapOptions
 
 TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 SHARES: Final = (0.9, 0.95, 0.99, 1.0)

@@ -33,8 +33,8 @@ from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
 

@@ -14,8 +14,8 @@ sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 from neighbours import neighbourhood  # noqa: E402
 from replaying import COMMIT_EVERY  # noqa: E402
 
-from sitecrawl.frontier.options import FrontierOptions  # noqa: E402
-from sitecrawl.frontier.queue.order import order_named  # noqa: E402
+from sitecrawl.frontier.urls.options import FrontierOptions  # noqa: E402
+from sitecrawl.frontier.urls.order import order_named  # noqa: E402
 from sitecrawl.page.items import Link  # noqa: E402
 
 __all__ = ["ClusterReplay", "neighbourhood"]

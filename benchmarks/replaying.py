@@ -12,10 +12,10 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import Order
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import Order
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import Fingerprinter

@@ -22,8 +22,8 @@ from webs import Page, Web
 
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import Verdict
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.queue.order import Order, order_named
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.order import Order, order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.urls.url import Canonicalizer

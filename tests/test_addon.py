@@ -24,7 +24,7 @@ from sitecrawl.base.hashing import SPLITS
 from sitecrawl.base.setting import Setting
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT
 from sitecrawl.crawl.presets import PRESETS
-from sitecrawl.frontier.queue.order import LINKS, ORDERS
+from sitecrawl.frontier.urls.order import LINKS, ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER
 from sitecrawl.spiders.arguments import RENDER as RENDER_MODES

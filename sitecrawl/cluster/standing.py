@@ -12,9 +12,9 @@ import msgpack
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.ledger import Flow
 from sitecrawl.frontier.contract import Figures, HeldBack
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.trap_state import Reason
 
 
 class Standing(NamedTuple):

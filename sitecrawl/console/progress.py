@@ -42,8 +42,8 @@ from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
-from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.left import full_hosts, last_fetches
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)

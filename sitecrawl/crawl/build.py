@@ -41,10 +41,10 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
 from sitecrawl.pagestore.link_counts import LinkCounter

@@ -20,11 +20,11 @@ from sitecrawl.base.secret_files import secret_in
 from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.queue.order import Order, order_named
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.host_terms import TermsByHost
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.order import Order, order_named
 from sitecrawl.http import Verify
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.budget import Budget

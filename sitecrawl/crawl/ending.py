@@ -14,7 +14,7 @@ from sitecrawl.base.display import counted
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.frontier.contract import Figures, HeldBack
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.trap_state import Reason
 
 FINISHED: Final = "finished"
 """Scrapy's own: nothing is left to fetch."""

@@ -20,8 +20,8 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.http.sheets import Sheets
 

@@ -16,7 +16,7 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requests import ALLOWANCE, pack
-from sitecrawl.frontier.queue.order import FIRST
+from sitecrawl.frontier.urls.order import FIRST
 from sitecrawl.page.items import Link
 from sitecrawl.page.requisites import HOLDERS
 

@@ -15,7 +15,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.configuration import secret, seen
 from sitecrawl.crawl.directories import only_looks
-from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.order import order_named
 
 
 def process_name() -> str:

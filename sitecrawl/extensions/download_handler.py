@@ -54,7 +54,7 @@ from sitecrawl.extensions.download_errors import (
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs

@@ -30,7 +30,7 @@ from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.extensions.download_errors import Interrupted
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 
 if TYPE_CHECKING:
     from scrapy.core.downloader import Slot

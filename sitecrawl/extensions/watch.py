@@ -29,7 +29,7 @@ from sitecrawl.base import limits
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 
 _LOOK_SECONDS: Final = 1.0
 SHUTDOWN_SECONDS: Final = 5.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.contract import Capability, Figures, Frontier
 from sitecrawl.frontier.forms.duplicates import Verdict
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
+from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.forms import Forms
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.url_states import UrlStates
 

@@ -22,9 +22,9 @@ from typing import NamedTuple, Protocol
 
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.forms.duplicates import Verdict
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 

@@ -25,24 +25,24 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.by_hand import ByHand
 from sitecrawl.frontier.contract import Asked, Capability, Figures, Listener
 from sitecrawl.frontier.disk_parts import DiskContents, DiskManners, held_back
-from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
-from sitecrawl.frontier.dispatch.portfolio import Portfolio
+from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.duplicates import ContentIndex
 from sitecrawl.frontier.forms.forms import Forms
-from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
-from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import Order, goes_last, queues_backwards
+from sitecrawl.frontier.portfolio import Portfolio
 from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.host import Host, PolitenessOptions
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import Order, goes_last, queues_backwards
 from sitecrawl.frontier.urls.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.territory import Message, Outbox, Territory
 from sitecrawl.frontier.urls.url_states import UrlStates

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from sitecrawl.frontier.contract import HeldBack
-from sitecrawl.frontier.dispatch.dispatcher import Dispatcher
+from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms.forms import Forms
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.trap_judge import TrapJudge, waits_in
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.territory import Territory
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.frontier.urls.url_states import UrlStates
 from sitecrawl.frontier.urls.visit import Visit
 

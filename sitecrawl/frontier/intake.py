@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sitecrawl.frontier.contract import Asked
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.territory import Message, Outbox

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from sitecrawl.base.display import counted
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
 from sitecrawl.frontier.judge.held import name_of
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
 
 NAMED: Final = 2
 """Sets that are named of those that grow: those of which most waits."""

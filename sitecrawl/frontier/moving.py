@@ -23,10 +23,10 @@ from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.judge.trap_judge import JUDGE_STATE
-from sitecrawl.frontier.queue.order import goes_last, level_of
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH, Counts, PartCounts
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import REGION_SIZE

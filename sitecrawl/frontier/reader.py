@@ -27,17 +27,17 @@ from sitecrawl.crawldir.terms import RobotsLeave, terms_of
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.dispatch.turns import HostTurns, next_of, take_turn
 from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.forms.learner import Learner
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.judge.held import HeldSet, HeldSets, Unit, unit_of
-from sitecrawl.frontier.queue.order import Order, class_of, credit_class, order_named
+from sitecrawl.frontier.turns import HostTurns, next_of, take_turn
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.link_credit import load_graph
+from sitecrawl.frontier.urls.order import Order, class_of, credit_class, order_named
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.sites import pool_of
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import Fingerprinter

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
-from sitecrawl.frontier.queue.order import LINKS, order_named
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.frontier.urls.order import LINKS, order_named
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.urls.url import CRAWLED, Url
 

@@ -28,9 +28,9 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import compaction, exchange
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
-from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.trap_state import TrapState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import Fingerprinter

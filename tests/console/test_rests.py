@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from sitecrawl.console.progress import long_rests, rests_in_words, time_of_day
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 
 NOON = time.mktime((2026, 11, 23, 12, 0, 0, 0, 0, -1))
 

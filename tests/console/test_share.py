@@ -13,7 +13,7 @@ from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.frontier.contract import Figures, HeldBack
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.trap_state import Reason
 
 STATS = {
     "downloader/response_status_count/200": 3,

@@ -13,8 +13,8 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.page.budget import Budget
 from sitecrawl.seen.store import SeenOptions
 

@@ -8,7 +8,7 @@ import pytest
 
 from sitecrawl.crawl.ending import ending, finish_reason, stats_of
 from sitecrawl.frontier.contract import Figures, HeldBack
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.trap_state import Reason
 
 GROWS = HeldBack(Counter({Reason.GROWS: 1200}), Counter({Reason.GROWS: 3}))
 ONE = HeldBack(Counter({Reason.GROWS: 1}), Counter({Reason.GROWS: 1}))

@@ -19,7 +19,7 @@ from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.refusals import RefusalKind

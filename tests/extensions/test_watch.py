@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from sitecrawl.extensions import watch
 from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Running, Watch
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 
 
 class Arriving:

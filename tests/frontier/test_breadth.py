@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.breadth import ROW, Breadth
+from sitecrawl.frontier.urls.host import Host
 
 
 @pytest.fixture(scope="module")

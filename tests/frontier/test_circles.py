@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.frontier.hosts.circles import circles
+from sitecrawl.frontier.urls.circles import circles
 
 
 def joined(brought: dict[str, dict[str, int]], **shapes: str) -> set[frozenset[str]]:

@@ -21,10 +21,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.contract import Asked
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
-from sitecrawl.frontier.queue.order import ORDERS
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.order import ORDERS
 from sitecrawl.frontier.urls.record import MAX_DEPTH, Flag, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 

@@ -10,8 +10,8 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts.drought import FEW, HALF, LONG, PART, ROW, Drought
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.drought import FEW, HALF, LONG, PART, ROW, Drought
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.page.shingles import shingles
 

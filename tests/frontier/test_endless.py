@@ -10,10 +10,10 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.trap_judge import BUDGET, LONGER
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.trap_state import Reason
 
 TRAPS = TrapOptions(
     min_fetches=50,

@@ -16,7 +16,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.learner import rule_number
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import sha1
 

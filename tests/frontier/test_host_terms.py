@@ -9,11 +9,11 @@ from database_files import put_away
 from frontier_helpers import RUDE, Bench, url
 from frontiers import PART
 
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.sites import UNPROVEN
-from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.sites import UNPROVEN
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.http.sheets import Sheet
 
 SLOW = PolitenessOptions(delay=1.0, delay_factor=0.0, failure_delay=0.0, per_ip=0)

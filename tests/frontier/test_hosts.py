@@ -6,7 +6,7 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.silent_hosts import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 

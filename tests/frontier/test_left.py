@@ -9,8 +9,8 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.left import last_fetches
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 
 GOOD = 60

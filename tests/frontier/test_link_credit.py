@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.record import Flag
 
 A, B, C = "a.example", "b.example", "c.example"

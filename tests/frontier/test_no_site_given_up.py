@@ -10,7 +10,7 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.page.items import Link
 
 BUDGET = 400

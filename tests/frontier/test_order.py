@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.queue.order import (
+from sitecrawl.frontier.urls.order import (
     ORDERS,
     Aopic,
     BestFirst,

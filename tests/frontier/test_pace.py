@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from sitecrawl.frontier.hosts.pace import LEAST_PATIENCE, LONGEST_RUN, RUN, Pace
+from sitecrawl.frontier.urls.pace import LEAST_PATIENCE, LONGEST_RUN, RUN, Pace
 
 
 def paced(*seconds: float) -> Pace:

@@ -11,12 +11,12 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, digest, url
 
-from sitecrawl.frontier.dispatch.portfolio import SHARE, By, Portfolio
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import Reason
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
-from sitecrawl.frontier.queue.order import Aopic, Facts, class_of, credit_class
+from sitecrawl.frontier.portfolio import SHARE, By, Portfolio
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import Aopic, Facts, class_of, credit_class
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 
 SITES = range(6)

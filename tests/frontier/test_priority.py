@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
-from sitecrawl.frontier.queue.order import ORDERS
+from sitecrawl.frontier.urls.order import ORDERS
 from sitecrawl.page.items import Link
 
 

@@ -8,8 +8,8 @@ import pytest
 from frontier_helpers import Bench, all_credit, url
 
 from sitecrawl.credit.ledger import TAX_DIVISOR
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import AopicPublished, Facts, exact_credit
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import AopicPublished, Facts, exact_credit
 from sitecrawl.frontier.urls.record import UrlState
 from tests.frontier.test_recrawl_rank import pagerank, spearman, web
 

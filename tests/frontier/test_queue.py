@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
 
 PREFIX = b"hosthost"
 ENTRIES = st.binary(min_size=2, max_size=2)

@@ -11,9 +11,9 @@ from frontier_helpers import RUDE, Bench, url
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.frontier import reader as reading
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 ALL_AT_ONCE = PolitenessOptions(delay_factor=0.0, per_host=1_000_000, per_ip=0)
@@ -231,7 +231,7 @@ class TestUnits:
     @pytest.mark.parametrize("name", ["w.c.com", "http://v.c.com/x", "*.c.com"])
     def test_a_name_without_a_record(self, crawl, monkeypatch, name):
         """A host whose URLs are in its site's pool leads to the pool."""
-        monkeypatch.setattr("sitecrawl.frontier.hosts.sites.UNPROVEN", 1)
+        monkeypatch.setattr("sitecrawl.frontier.urls.sites.UNPROVEN", 1)
         for host in ("u.c.com", "v.c.com", "w.c.com"):
             crawl.add("1", host=host, depth=1)
         crawl.commit()

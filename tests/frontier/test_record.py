@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, UrlRecord, UrlState
 
 COUNTS = st.integers(0, 2**63)

@@ -10,8 +10,8 @@ from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 from frontiers import PART
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import Link
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.hosts.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
-from sitecrawl.frontier.hosts.trap_state import WINDOW, TrapState
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
+from sitecrawl.frontier.urls.trap_state import WINDOW, TrapState
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)

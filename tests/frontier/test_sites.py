@@ -16,10 +16,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sitecrawl.frontier.hosts.host import POOL_PATIENCE, Host, PolitenessOptions
-from sitecrawl.frontier.hosts.sites import PROOF, UNPROVEN, is_pool, pool_of
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.host import POOL_PATIENCE, Host, PolitenessOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.sites import PROOF, UNPROVEN, is_pool, pool_of
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.frontier.urls.visit import Visit
 
 POOL = "*.b.com"
@@ -28,7 +28,7 @@ POOL = "*.b.com"
 @pytest.fixture
 def few(monkeypatch):
     """Two unproven hosts a site, of which three good pages are proof."""
-    monkeypatch.setattr("sitecrawl.frontier.hosts.sites.UNPROVEN", 2)
+    monkeypatch.setattr("sitecrawl.frontier.urls.sites.UNPROVEN", 2)
     monkeypatch.setattr("sitecrawl.frontier.urls.tables.PROOF", 3)
 
 
@@ -331,7 +331,7 @@ class SiteMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patches = ExitStack()
-        self.patches.enter_context(patch("sitecrawl.frontier.hosts.sites.UNPROVEN", 1))
+        self.patches.enter_context(patch("sitecrawl.frontier.urls.sites.UNPROVEN", 1))
         self.patches.enter_context(patch("sitecrawl.frontier.urls.tables.PROOF", 2))
         self.path = Path(tempfile.mkdtemp())
         self.bench = Bench(self.path / "db", "aopic", RUDE)

@@ -19,11 +19,11 @@ from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
-from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.link_credit import SEEDS as SEEDS_KEY
 from sitecrawl.frontier.urls.link_credit import read_edges
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Message, Territory
 from sitecrawl.page.items import Link

@@ -11,10 +11,10 @@ from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.dispatch.portfolio import SHARE
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
-from sitecrawl.frontier.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.portfolio import SHARE
+from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
+from sitecrawl.frontier.urls.trap_state import Reason
 
 TRAPS = TrapOptions(
     min_fetches=10,

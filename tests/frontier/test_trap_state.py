@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from sitecrawl.frontier.hosts.trap_state import TrapState
+from sitecrawl.frontier.urls.trap_state import TrapState
 
 
 def test_novelty_is_an_average() -> None:

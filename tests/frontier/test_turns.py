@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.dispatch.turns import LEAST, HostTurns, next_section, shares, take_turn
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
-from sitecrawl.frontier.queue.order import Aopic, Facts
+from sitecrawl.frontier.turns import LEAST, HostTurns, next_section, shares, take_turn
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import Aopic, Facts
+from sitecrawl.frontier.urls.sections import Section
 
 ENTRY = Aopic().rank(Facts(1, 1)) + bytes(16)
 

@@ -7,10 +7,10 @@ from database_files import put_away
 from frontier_helpers import Bench, url
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.dispatch.workbench import _SMALL
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.frontier.workbench import _SMALL
 
 IP = "10.0.0.1"
 

@@ -8,11 +8,11 @@ from frontier_helpers import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.worth import REFRESH, YOUNG, Kin, look_again, parts_of, weigh
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.worth import REFRESH, YOUNG, Kin, look_again, parts_of, weigh
 
 
 def host_of(*shapes: str) -> tuple[Host, list[Section]]:

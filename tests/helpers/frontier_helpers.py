@@ -13,12 +13,12 @@ from frontiers import Heard, PlainSeen
 
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.host_terms import TermsByHost
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http.sheets import Sheet, Sheets
 from sitecrawl.page.items import Link

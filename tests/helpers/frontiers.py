@@ -25,10 +25,10 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.peers import Peers
-from sitecrawl.frontier.queue.order import order_named
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link

@@ -7,8 +7,8 @@ import time
 from sitecrawl.crawl import configuration
 from sitecrawl.frontier.base import BaseFrontier, Nothing
 from sitecrawl.frontier.contract import Asked, Capability, Figures
-from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.queue.order import FIRST, Facts, Order, priority_of
+from sitecrawl.frontier.urls.host import Host, PolitenessOptions
+from sitecrawl.frontier.urls.order import FIRST, Facts, Order, priority_of
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link

@@ -20,13 +20,13 @@ from sitecrawl.credit.ledger import Flow, Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
 from sitecrawl.frontier.moving import Facts, Move, Sums, facts_of, keys_of, rows_of, write_rows
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import Order
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import Order
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Message, Territory
 from sitecrawl.frontier.urls.visit import Visit

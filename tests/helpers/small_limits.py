@@ -14,7 +14,7 @@ from sitecrawl.base import limits
 
 VARIABLE: Final = "SMALL_LIMITS"
 """Of the environment of a fork: a JSON object of values by name."""
-PATIENT: Final = {"sitecrawl.frontier.hosts.pace.LEAST_PATIENCE": PATIENCE}
+PATIENT: Final = {"sitecrawl.frontier.urls.pace.LEAST_PATIENCE": PATIENCE}
 """Nothing is put off for its slowness: a machine that has other things to do for half a second would have a page
 asked for twice, and later than others.
 """

@@ -20,10 +20,10 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts.host import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.queue.order import order_named
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
+from sitecrawl.frontier.urls.host import PolitenessOptions
+from sitecrawl.frontier.urls.options import FrontierOptions
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.tables import UrlTable
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.seen.clock import Clock

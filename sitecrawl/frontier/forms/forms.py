@@ -6,7 +6,7 @@ any other, with its credit and its record, but in a section of the rule's own, w
 So nothing is lost by a rule that is wrong: tests pick URLs of its section at random, and when it fails the section
 is set free, and all that it held is fetched after all.
 
-A pool (`frontier.hosts.sites`) has no rules: its URLs are of many servers, and what two of them do alike is no rule
+A pool (`frontier.urls.sites`) has no rules: its URLs are of many servers, and what two of them do alike is no rule
 of one.
 
 Invariants:
@@ -31,11 +31,10 @@ from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
-from sitecrawl.frontier.forms.rule_tests import RuleTests
-from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.judge.trap_judge import TrapJudge
+from sitecrawl.frontier.forms.rule_tests import Judge, RuleTests
+from sitecrawl.frontier.urls.host import KEY_BYTES, Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.url_states import UrlStates
 from sitecrawl.frontier.urls.visit import Visit
@@ -59,7 +58,7 @@ class Forms:
         urls: UrlTable,
         hosts: HostTable,
         states: UrlStates,
-        judge: TrapJudge,
+        judge: Judge,
         *,
         in_flight: Container[bytes],
         fingerprint: Callable[[str], bytes],

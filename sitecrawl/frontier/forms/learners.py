@@ -8,8 +8,8 @@ from typing import Final
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
 
 KEPT: Final = 128
 """Learners in memory: about 60 kB each with the last URLs of its host, and up to 1 MB with all the candidates that a

@@ -14,9 +14,9 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.forms.evidence import ACTIVE, State
 from sitecrawl.frontier.forms.learner import Learner, Learnt
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.tables import HostTable
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 

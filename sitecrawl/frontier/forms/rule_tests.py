@@ -14,20 +14,20 @@ waits, when nothing else is left.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import sqrt
-from typing import Final
+from random import Random
+from typing import Final, Protocol
 
 from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.frontier.forms.evidence import TESTS, WINDOW, State
 from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.forms.learners import Learners
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.judge.trap_judge import TrapJudge
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.urls.sections import Section
 
 TEST_RATE: Final = 0.02
 """Of a host's fetches so many go to the tests of a rule that is trusted."""
@@ -75,10 +75,26 @@ class Kinds:
         return all(kind.tested or not kind.keys for known in self._known for kind in (known or {}).values())
 
 
+class Judge(Protocol):
+    """What is asked of `frontier.judge`."""
+
+    random: Random
+
+    @property
+    def demoted(self) -> Mapping[bytes, tuple[Host, Section | None]]:
+        """What it holds back, by key: hosts, and sections with theirs."""
+
+    def set_aside(self, host: Host, section: Section) -> None:
+        """What comes into `section` are other forms of pages."""
+
+    def release(self, host: Host, section: Section) -> None:
+        """Set a section free."""
+
+
 class RuleTests:
     """See the module."""
 
-    def __init__(self, database: Database, learners: Learners, judge: TrapJudge) -> None:
+    def __init__(self, database: Database, learners: Learners, judge: Judge) -> None:
         self._database = database
         self._learners = learners
         self._judge = judge

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sitecrawl.base.display import counted
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import MEASURED, Reason
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import MEASURED, Reason
 
 
 def explain(unit: Host | Section, fetches: int) -> str:

@@ -13,13 +13,13 @@ from random import Random
 from typing import Final, NamedTuple
 
 from sitecrawl.crawldir.database import Database, next_prefix
-from sitecrawl.frontier.hosts.host import KEY_BYTES as HOST_BYTES
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import KEY_BYTES as SECTION_BYTES
-from sitecrawl.frontier.hosts.sections import SAMPLES, Section
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.urls.host import KEY_BYTES as HOST_BYTES
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_BYTES
+from sitecrawl.frontier.urls.sections import SAMPLES, Section
+from sitecrawl.frontier.urls.trap_state import Reason
 
 LOOKED_AT: Final = 1000
 """Rows of the queue that samples are drawn from: about a millisecond."""

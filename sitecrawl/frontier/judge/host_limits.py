@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.visit import Visit
 
 

@@ -20,10 +20,10 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import MEASURED
 from sitecrawl.frontier.judge.trap_judge import BUDGET, TrapJudge, is_brought, is_held
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import MEASURED
 
 LEAST_ALLOWANCE: Final = 50
 ALLOWANCE_DIVISOR: Final = 10

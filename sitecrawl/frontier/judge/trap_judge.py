@@ -41,11 +41,11 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.hosts.drought import FEW
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import KEY_BYTES, Section
-from sitecrawl.frontier.hosts.trap_state import Reason, TrapState
-from sitecrawl.frontier.options import TrapOptions
+from sitecrawl.frontier.urls.drought import FEW
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import TrapOptions
+from sitecrawl.frontier.urls.sections import KEY_BYTES, Section
+from sitecrawl.frontier.urls.trap_state import Reason, TrapState
 from sitecrawl.frontier.urls.visit import News
 
 JUDGE_STATE: Final = struct.Struct(">Q8x")

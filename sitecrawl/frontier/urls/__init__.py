@@ -1,1 +1,3 @@
-"""What is known of each URL: its record, its state, its credit, and how many are in each state."""
+"""What is known: of each URL its record, state and credit; of hosts and sections their politeness, their queues on
+disk, what their fetches gave and how they grow.
+"""

@@ -28,8 +28,8 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.urls.fingerprint import SIZE
 
 FAMILY: Final = "levels"

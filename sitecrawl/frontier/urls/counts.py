@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.queue.order import goes_last, level_of
+from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
 if TYPE_CHECKING:
-    from sitecrawl.frontier.hosts.host import Host
+    from sitecrawl.frontier.urls.host import Host
 
 _TOTALS = struct.Struct(">QQQQQQQ")
 _LEVEL = struct.Struct(">HQ")

@@ -11,7 +11,7 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.hosts.host import KEY_BYTES
+from sitecrawl.frontier.urls.host import KEY_BYTES
 
 FAMILY: Final = "given_up"
 

@@ -17,7 +17,7 @@ from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
+from sitecrawl.frontier.urls.host import KEY_BYTES, Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link

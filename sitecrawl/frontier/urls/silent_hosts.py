@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from math import inf
 from typing import Final
 
-from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.queue.order import goes_last, level_of
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import Host, PolitenessOptions
+from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag
 from sitecrawl.frontier.urls.url_states import UrlStates
 

@@ -15,14 +15,14 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
-from sitecrawl.frontier.hosts.host import KEY_BYTES as HOST_KEY_BYTES
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import KEY_BYTES as SECTION_KEY_BYTES
-from sitecrawl.frontier.hosts.sections import REQUISITES, Section
-from sitecrawl.frontier.hosts.sites import PROOF, Unproven, pool_of
-from sitecrawl.frontier.hosts.worth import weigh
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import KEY_BYTES as HOST_KEY_BYTES
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord
+from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.frontier.urls.sections import REQUISITES, Section
+from sitecrawl.frontier.urls.sites import PROOF, Unproven, pool_of
+from sitecrawl.frontier.urls.worth import weigh
 from sitecrawl.seen.figures import Lookups
 from sitecrawl.urls.shape import Shape, fold, shape_of
 

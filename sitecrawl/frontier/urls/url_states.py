@@ -17,10 +17,13 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.hosts.host import KEY_BYTES, Host
-from sitecrawl.frontier.hosts.sections import KEY_BYTES as SECTION_KEY_BYTES
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.queue.order import (
+from sitecrawl.frontier.urls.breadth import Breadth
+from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.given_up import GivenUp
+from sitecrawl.frontier.urls.host import KEY_BYTES, Host
+from sitecrawl.frontier.urls.link_credit import LinkCredit
+from sitecrawl.frontier.urls.order import (
     FIRST,
     Facts,
     Order,
@@ -30,12 +33,9 @@ from sitecrawl.frontier.queue.order import (
     serial_of,
     with_priority,
 )
-from sitecrawl.frontier.urls.breadth import Breadth
-from sitecrawl.frontier.urls.causes import Cause
-from sitecrawl.frontier.urls.counts import Counts
-from sitecrawl.frontier.urls.given_up import GivenUp
-from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
 from sitecrawl.urls.url import CRAWLED, parse

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import KEY_BYTES, Section
-from sitecrawl.frontier.queue.order import priority_of
 from sitecrawl.frontier.urls.causes import Cause
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import priority_of
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord
+from sitecrawl.frontier.urls.sections import KEY_BYTES, Section
 from sitecrawl.page.items import Link
 
 _NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)

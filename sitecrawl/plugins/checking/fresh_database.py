@@ -25,8 +25,8 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import LINKS_READ, MANIFEST, PAGES
 from sitecrawl.crawldir.opening import DAMAGED
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.hosts.host import KEY_BYTES
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import KEY_BYTES
 from sitecrawl.frontier.urls.link_credit import edges_row
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable

@@ -10,11 +10,11 @@ from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.plugins.checking.problems import Problem
 from sitecrawl.plugins.checking.survey import Survey, Tally, readable
 

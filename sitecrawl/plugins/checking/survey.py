@@ -13,8 +13,8 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.queue.order import goes_last, level_of
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
 

@@ -17,10 +17,10 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.refusals import summed_up
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, name_of
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.plugins.dashboard.meter import EXAMPLES, Meter
 
 _SHOWN: Final = 25

@@ -34,8 +34,8 @@ from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.hosts.trap_state import TrapState
 from sitecrawl.frontier.urls.record import GONE, Flag, UrlRecord
+from sitecrawl.frontier.urls.trap_state import TrapState
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds

@@ -19,9 +19,9 @@ from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.crawldir.terms import RobotsLeave
 from sitecrawl.frontier.forms.duplicates import ContentFigures
-from sitecrawl.frontier.hosts.host import Host
 from sitecrawl.frontier.judge.held import HeldSet
 from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader

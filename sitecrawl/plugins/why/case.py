@@ -9,10 +9,10 @@ from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.frontier.forms.learner import Learnt
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import Reason
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.http.robots_txt import Rule, quoted, rules_for
 from sitecrawl.http.sheets import RobotsException
 from sitecrawl.page.items import Link

@@ -8,8 +8,8 @@ from typing import Final
 
 from sitecrawl.base.display import counted
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.frontier.queue.order import priority_of
 from sitecrawl.frontier.urls.causes import words_of
+from sitecrawl.frontier.urls.order import priority_of
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.plugins.why.case import Case, moment
 from sitecrawl.plugins.why.source import MOST

@@ -19,13 +19,13 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
 from sitecrawl.frontier.forms.learner import Learner
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.sites import pool_of
 from sitecrawl.frontier.places import Places
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.sites import pool_of
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.http.sheets import RobotsException, Sheet, Sheets
 from sitecrawl.page.items import Link

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.trap_state import Reason
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.urls.causes import Cause, words_of
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.plugins.why.case import Case, moment
 

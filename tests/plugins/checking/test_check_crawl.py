@@ -27,7 +27,7 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.frontier.hosts.host import Host
+from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
 from sitecrawl.pagestore.columns import checksum

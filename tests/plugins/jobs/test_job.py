@@ -13,7 +13,7 @@ import pytest
 from sitecrawl.addon import SCRAPY_DEFAULTS
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.queue.order import LINKS, ORDERS
+from sitecrawl.frontier.urls.order import LINKS, ORDERS
 from sitecrawl.plugins.jobs.job import job_schema, read_job
 from sitecrawl.spiders.arguments import NAMES
 from sitecrawl.urls.place import KINDS

@@ -24,9 +24,9 @@ from operator import itemgetter
 from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.queue.order import LEVEL_ENDS, Order, goes_first
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import LEVEL_ENDS, Order, goes_first
+from sitecrawl.frontier.urls.sections import Section
 
 LEAST: Final = 0.1
 _TURN = struct.Struct(">d")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from sitecrawl.frontier.hosts.sections import Section
+from sitecrawl.frontier.urls.sections import Section
 
 STRENGTH: Final = 1.0
 """Fetches that the prior counts for."""

@@ -12,23 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from sitecrawl.frontier.contract import Listener
-from sitecrawl.frontier.dispatch.portfolio import Pick, Portfolio
-from sitecrawl.frontier.dispatch.turns import HostTurns
-from sitecrawl.frontier.dispatch.workbench import Workbench
 from sitecrawl.frontier.forms.forms import Forms
-from sitecrawl.frontier.hosts.host import Host, PolitenessOptions
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
 from sitecrawl.frontier.judge.host_limits import HostLimits
 from sitecrawl.frontier.judge.last_stage import LastStage
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
-from sitecrawl.frontier.queue.order import Order, class_credit, exact_credit, goes_first, level_of
+from sitecrawl.frontier.portfolio import Pick, Portfolio
+from sitecrawl.frontier.turns import HostTurns
 from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import Host, PolitenessOptions
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
+from sitecrawl.frontier.urls.order import Order, class_credit, exact_credit, goes_first, level_of
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.urls.silent_hosts import TOLD, SilentHosts
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.url_states import UrlStates, name_of
 from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.frontier.workbench import Workbench
 
 _PASSED_AT_ONCE = 500
 """URLs of pools that are moved or given up in one go; then one is fetched. 50 us each."""

@@ -35,7 +35,7 @@ class Reason(IntEnum):
     FULL = 6
     """As many of a host's URLs have been fetched as its sheet allows: `frontier.judge.host_limits`."""
     DRY = 7
-    """It grows without end, and its host has dried up: `frontier.hosts.drought`."""
+    """It grows without end, and its host has dried up: `frontier.urls.drought`."""
 
 
 @dataclass(slots=True, eq=False)

@@ -14,14 +14,14 @@ from math import ceil, inf
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.hosts.circles import circles
-from sitecrawl.frontier.hosts.drought import Drought
-from sitecrawl.frontier.hosts.pace import Pace
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.hosts.sites import is_pool
-from sitecrawl.frontier.hosts.trap_state import TRAP_BYTES, TrapState
-from sitecrawl.frontier.hosts.worth import REFRESH, Kin, look_again, weigh
-from sitecrawl.frontier.queue.order import goes_last
+from sitecrawl.frontier.urls.circles import circles
+from sitecrawl.frontier.urls.drought import Drought
+from sitecrawl.frontier.urls.order import goes_last
+from sitecrawl.frontier.urls.pace import Pace
+from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.sites import is_pool
+from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
+from sitecrawl.frontier.urls.worth import REFRESH, Kin, look_again, weigh
 from sitecrawl.urls.url import site_of
 
 KEY_BYTES: Final = 8
@@ -122,9 +122,9 @@ class Host:
     turn: float = -1.0
     """When its next turn ends, on the frontier's virtual clock; a time that has passed if nothing of it waited."""
     clock: float = 0.0
-    """Its virtual clock: when the last turn of a section began (`frontier.hosts.worth`)."""
+    """Its virtual clock: when the last turn of a section began (`frontier.urls.worth`)."""
     is_pool: bool = field(init=False)
-    """Whether it stands for all names of a site that have no record of their own (`frontier.hosts.sites`)."""
+    """Whether it stands for all names of a site that have no record of their own (`frontier.urls.sites`)."""
     put_off: Counter[int] | None = None
     """While it does not answer: how many of its URLs are of each level (`frontier.urls.counts`)."""
     answers: tuple[str, ...] = ()

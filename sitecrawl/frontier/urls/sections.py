@@ -16,9 +16,9 @@ from operator import itemgetter
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.hosts import trap_state
-from sitecrawl.frontier.hosts.trap_state import TRAP_BYTES, TrapState
-from sitecrawl.frontier.queue.disk_queue import DiskQueue
+from sitecrawl.frontier.urls import trap_state
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQdddddddd4s")

@@ -33,12 +33,12 @@ from math import sqrt
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from sitecrawl.frontier.dispatch.turns import next_of, next_section, take_turn
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.sections import Section
-from sitecrawl.frontier.queue.order import LEVEL_ENDS, LINK_LEVEL, Order, class_of, goes_first
+from sitecrawl.frontier.turns import next_of, next_section, take_turn
 from sitecrawl.frontier.urls.breadth import Breadth
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.order import LEVEL_ENDS, LINK_LEVEL, Order, class_of, goes_first
 from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import UrlTable
 
 SHARE: Final = 4

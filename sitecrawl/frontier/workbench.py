@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
-from sitecrawl.frontier.hosts.host import Host
-from sitecrawl.frontier.hosts.host_terms import TermsByHost
+from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.url_states import name_of
 from sitecrawl.frontier.urls.visit import Visit
 

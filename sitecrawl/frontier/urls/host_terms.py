@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from sitecrawl.frontier.hosts.host import PolitenessOptions
+from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.http.sheets import Sheets
 
 KEPT: Final = 4_096

@@ -1,1 +1,0 @@
-"""Which URL is next: whose turn it is, and who may be asked now."""

@@ -1,1 +1,0 @@
-"""What is known of hosts and their sections: politeness, what their fetches gave, how they grow."""

@@ -1,1 +1,0 @@
-"""What waits, in which order: the ranks of URLs, and queues of them on disk."""
