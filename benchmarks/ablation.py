@@ -17,8 +17,8 @@ from typing import Final
 from outcome import Outcome
 from webreplay import Conditions
 
-from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier import portfolio, turns
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.turns import HostTurns
 from sitecrawl.frontier.urls import host as hosts
 from sitecrawl.frontier.urls.host import Host

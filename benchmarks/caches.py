@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from random import Random
 
-from sitecrawl.seen.cache import Cache
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.static import StaticCache
+from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.static import StaticCache
 
 Stream = Sequence[int]
 

@@ -40,6 +40,7 @@ from replaying import Unheard
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
@@ -47,7 +48,6 @@ from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS = 10_000

@@ -20,7 +20,7 @@ from sitecrawl.crawl.sitemaps.entry import Limits, ParseReport
 from sitecrawl.crawl.sitemaps.locations import in_robots
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
-from sitecrawl.credit.ledger import Ledger
+from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.frontier.urls.sections import Section

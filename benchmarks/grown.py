@@ -24,6 +24,7 @@ from sitecrawl.cluster.entries import RecordingBatch, pack_entry
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.moving import Facts, Row, facts_of, region_of_row, rows_of
+from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
 from sitecrawl.frontier.urls.host import PolitenessOptions
@@ -32,7 +33,6 @@ from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.page.items import Link
-from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import REGION_SIZE, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, site_of
 

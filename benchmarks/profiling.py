@@ -42,8 +42,8 @@ PARTS: Final = {
     "duplicates: SimHash, digests": ("sitecrawl/frontier/forms/duplicates.py", "sitecrawl/page/simhash.py"),
     "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/frontier/scope.py"),
     "parse: HTML, links, text": ("sitecrawl/page/", "sitecrawl/crawl/page_item.py", "sitecrawl/spiders/"),
-    "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/urls/crawl_seen.py"),
-    "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/urls/link_credit.py"),
+    "seen: CLOCK, Bloom": ("sitecrawl/frontier/seen/", "sitecrawl/frontier/urls/crawl_seen.py"),
+    "credit: ledger, trust": ("sitecrawl/frontier/credit/", "sitecrawl/frontier/urls/link_credit.py"),
     "frontier: records, queues, judge": (
         "sitecrawl/frontier/", "sitecrawl/scheduler.py", "sitecrawl/crawl/requests.py",
     ),

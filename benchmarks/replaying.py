@@ -12,12 +12,12 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import Order
 from sitecrawl.page.items import Link
-from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 
 FIRST_MARK: Final = 100_000
 BATCH: Final = 1000

@@ -29,12 +29,12 @@ from typing import Any
 from pybloom_live import ScalableBloomFilter
 from scrapy.dupefilters import RFPDupeFilter
 
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.exact import RocksSet
-from sitecrawl.seen.store import SeenOptions, SeenStore
-from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.bloom_kinds import KINDS
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.exact import RocksSet
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.tiered import SeenSet
 
 BATCH = 1000
 ASKED = 200_000

@@ -16,9 +16,9 @@ from typing import Protocol
 
 from seen import resident
 
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import Bitmap, kind_named
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.bloom_kinds import Bitmap, kind_named
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 _BATCH = 1000

@@ -28,9 +28,9 @@ from splitter import Homes, table_head, table_row
 
 from sitecrawl.base.frames import compress
 from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.urls.territory import Message
 from sitecrawl.page.items import Link
-from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import site_of
 

@@ -43,7 +43,7 @@ from cityhash import CityHash64
 from hostwebs import PROJECT, HostWeb
 from partition_schemes import homes
 
-from sitecrawl.seen.clock import Clock
+from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.urls.fingerprint import PARTS
 from sitecrawl.urls.url import site_of
 

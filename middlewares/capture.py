@@ -22,10 +22,7 @@ from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.exchange import SentAt, exchange_of
-from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
-from sitecrawl.extensions.download_errors import (
+from sitecrawl.crawl.download_errors import (
     BadAnswer,
     Interrupted,
     InWant,
@@ -35,6 +32,9 @@ from sitecrawl.extensions.download_errors import (
     PutOff,
     TooSlow,
 )
+from sitecrawl.crawl.exchange import SentAt, exchange_of
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.page.items import Exchange, Headers
 
 BUSY = frozenset({429, 503})

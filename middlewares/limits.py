@@ -20,10 +20,10 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, NoParser
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.download_errors import LimitExceeded
 from sitecrawl.crawl.page_reading import NO_PARSER, with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
-from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.urls.url import CRAWLED, parse

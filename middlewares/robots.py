@@ -31,9 +31,9 @@ from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
+from sitecrawl.crawl.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
-from sitecrawl.extensions.download_handler import FIRST_PART
+from sitecrawl.crawl.requests import FIRST_PART
 from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import as_utf8

@@ -36,8 +36,8 @@ from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_files import name_own_feeds
+from sitecrawl.frontier.seen.bloom_kinds import kind_named
 from sitecrawl.http import Proxy, Verify
-from sitecrawl.seen.bloom_kinds import kind_named
 
 logger = logging.getLogger(__name__)
 

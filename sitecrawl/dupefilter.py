@@ -23,7 +23,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.job import job_dir
 
 from sitecrawl.crawl import configuration
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class DupeFilter(RFPDupeFilter):
-    """Filters requests whose fingerprint was seen before, by `sitecrawl.seen`.
+    """Filters requests whose fingerprint was seen before, by `sitecrawl.frontier.seen`.
 
     `fingerprinter` decides which requests are the same: it is Scrapy's, so `REQUEST_FINGERPRINTER_CLASS` rules.
     Without `jobdir` the set is in a temporary directory that goes when the spider closes.

@@ -46,10 +46,10 @@ from sitecrawl.crawl.requests import (
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import ContentFigures
+from sitecrawl.frontier.seen.figures import SeenFigures
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)

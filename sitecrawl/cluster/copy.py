@@ -23,8 +23,8 @@ from sitecrawl.cluster.stores import void_captures
 from sitecrawl.crawldir.database import FAMILIES, Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory, manifest_of
 from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, SEEN_SERIAL
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, Sums, forget, region_of_row, write_rows
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.pagestore.merging import merge

@@ -29,7 +29,7 @@ from sitecrawl.cluster.run import PLACE, Run, beat, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Whole
-from sitecrawl.credit.trust import Elsewhere
+from sitecrawl.frontier.credit.trust import Elsewhere
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier

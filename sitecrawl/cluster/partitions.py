@@ -20,8 +20,8 @@ from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Whole
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import COMING, HELD
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.moving import Facts, Move, Sums, forget, keys_of
 from sitecrawl.frontier.succession import SeenBefore, succeed

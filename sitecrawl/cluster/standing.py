@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.credit.ledger import Flow
 from sitecrawl.frontier.contract import Figures, HeldBack
+from sitecrawl.frontier.credit.ledger import Flow
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.trap_state import Reason

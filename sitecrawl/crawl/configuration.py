@@ -21,6 +21,7 @@ from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
@@ -30,7 +31,6 @@ from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes
 
 logger = logging.getLogger(__name__)

@@ -1,5 +1,5 @@
 """The crawl's database: one RocksDB, several column families, one atomic batch a checkpoint. A seen set that is
-alone (`sitecrawl.seen.exact`) is another one, of a `Layout` of its own.
+alone (`sitecrawl.frontier.seen.exact`) is another one, of a `Layout` of its own.
 
 Why RocksDB: an ordered, compressed, crash-safe key-value store that writes a batch over several column
 families atomically, keeps its memory bounded, and lets other processes read while the crawl writes

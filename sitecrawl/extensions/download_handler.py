@@ -40,9 +40,7 @@ from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.requests import CONDITIONS, NEW_COOKIES, REDIRECTS_SIZE
-from sitecrawl.crawl.traffic import PUT_OFF
-from sitecrawl.extensions.download_errors import (
+from sitecrawl.crawl.download_errors import (
     HELPS,
     STATS,
     IdleTimeout,
@@ -52,6 +50,8 @@ from sitecrawl.extensions.download_errors import (
     excuse,
     for_scrapy,
 )
+from sitecrawl.crawl.requests import CONDITIONS, FIRST_PART, NEW_COOKIES, REDIRECTS_SIZE
+from sitecrawl.crawl.traffic import PUT_OFF
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.frontier.urls.host import Host
@@ -62,9 +62,6 @@ from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.urls.url import Url, parse
 
 logger = logging.getLogger(__name__)
-
-FIRST_PART: Final = "sitecrawl_first_part"
-"""`Request.meta` key: after how many bytes of the body to stop; then no size is too large."""
 
 _MOST_TOLD: Final = 100
 """Most hosts for which advice is logged."""

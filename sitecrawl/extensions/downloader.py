@@ -25,11 +25,11 @@ from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
+from sitecrawl.crawl.download_errors import Interrupted
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.robots import RobotsRequests
-from sitecrawl.extensions.download_errors import Interrupted
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sitecrawl.base import descriptors, limits
 from sitecrawl.base.display import printable
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.configuration import verify_tls
-from sitecrawl.extensions.download_errors import PrivateAddress
+from sitecrawl.crawl.download_errors import PrivateAddress
 from sitecrawl.extensions.resolver import condemn, look_up
 from sitecrawl.http import addresses
 from sitecrawl.http.blame import PATIENCE

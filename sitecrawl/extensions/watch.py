@@ -26,9 +26,9 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import limits
+from sitecrawl.crawl.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted, NothingYet, PutOff, TooSlow
 from sitecrawl.frontier.urls.host import Host
 
 _LOOK_SECONDS: Final = 1.0

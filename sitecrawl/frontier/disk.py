@@ -20,10 +20,10 @@ from typing import Final
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import JUDGE
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.by_hand import ByHand
 from sitecrawl.frontier.contract import Asked, Capability, Figures, Listener
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.disk_parts import DiskContents, DiskManners, held_back
 from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.duplicates import ContentIndex

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sitecrawl.frontier.contract import Asked
+from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
@@ -13,7 +14,6 @@ from sitecrawl.frontier.urls.territory import Message, Outbox
 from sitecrawl.frontier.urls.url_states import UrlStates
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.seen.tiered import SeenSet
 
 _NO_LINK = Link("", "")
 

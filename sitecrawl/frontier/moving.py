@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import WRAP, owed
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import WRAP, owed
 from sitecrawl.frontier.judge.trap_judge import JUDGE_STATE
 from sitecrawl.frontier.urls.counts import NONE_OF_EACH, Counts, PartCounts
 from sitecrawl.frontier.urls.host import Host

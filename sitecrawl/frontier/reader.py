@@ -24,12 +24,13 @@ from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.crawldir.terms import RobotsLeave, terms_of
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import policy_named
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.forms.learner import Learner
 from sitecrawl.frontier.judge.held import HeldSet, HeldSets, Unit, unit_of
+from sitecrawl.frontier.seen.figures import SeenFigures
 from sitecrawl.frontier.turns import HostTurns, next_of, take_turn
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.host import Host
@@ -39,7 +40,6 @@ from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.sites import pool_of
 from sitecrawl.frontier.urls.tables import HostTable
-from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of
 

@@ -12,10 +12,10 @@ from itertools import chain
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.tables import UrlTable
 from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.seen.tiered import SeenSet
 
 
 def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit]:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Final
 
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.order import LEVEL_ENDS, Order, goes_first
 from sitecrawl.frontier.urls.sections import Section

@@ -13,7 +13,6 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from sitecrawl.addon import Addon
 from sitecrawl.base import declared, plugins
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl, OptionError
@@ -88,7 +87,7 @@ class SiteSpider(Spider):
     def update_settings(cls, settings: BaseSettings) -> None:
         """The add-on comes with the spider, into a project that does not name it."""
         super().update_settings(settings)
-        settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+        settings.setdefault_in_component_priority_dict("ADDONS", load_object("sitecrawl.addon.Addon"), 500)
         settings.set("ADDONS", settings.getdict("ADDONS"), "spider")  # the process still adds the project's settings
 
     @classmethod

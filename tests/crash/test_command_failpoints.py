@@ -154,8 +154,8 @@ import os, sys
 from pathlib import Path
 import failpoints
 failpoints.arm(os.environ)
-from sitecrawl.seen import exact
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen import exact
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 exact._DELETIONS_PER_BATCH = 2
 run, keys = int(sys.argv[2]), lambda run: [bytes([run, number]) * 8 for number in range(20)]
 store = SeenStore(Path(sys.argv[1]), SeenOptions(capacity=1_000))

@@ -13,10 +13,10 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
+from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.page.budget import Budget
-from sitecrawl.seen.store import SeenOptions
 
 
 def test_a_secret_stands_in_a_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sitecrawl.crawl.kept import Totals
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_TOTALS
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.frontier.seen.figures import SeenFigures
 
 PAGES = 12
 TELLING = {"LOG_LEVEL": "INFO", "STATS_DUMP": True}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.credit.ledger import TOTAL, Ledger
-from sitecrawl.credit.policies import POLICIES, policy_named
+from sitecrawl.frontier.credit.ledger import TOTAL, Ledger
+from sitecrawl.frontier.credit.policies import POLICIES, policy_named
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.credit.policies import POLICIES, HostsPolicy, PagesPolicy, policy_named
+from sitecrawl.frontier.credit.policies import POLICIES, HostsPolicy, PagesPolicy, policy_named
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.credit.trust import DAMPING, HostGraph
+from sitecrawl.frontier.credit.trust import DAMPING, HostGraph
 
 SEED, A, B, C, D = (bytes([n]) * 8 for n in range(1, 6))
 HOSTS = [SEED, A, B, C, D]
@@ -137,7 +137,7 @@ def test_no_seed_no_trust():
 
 def test_the_graph_is_bounded(monkeypatch):
     """Beyond so many pairs of hosts new ones are dropped and counted, and known ones still grow."""
-    monkeypatch.setattr("sitecrawl.credit.trust.MAX_EDGES", 100)
+    monkeypatch.setattr("sitecrawl.frontier.credit.trust.MAX_EDGES", 100)
     graph = HostGraph()
     for number in range(150):
         graph.link(SEED, {farm(number): 1.0})

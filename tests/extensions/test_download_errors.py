@@ -7,7 +7,7 @@ from ssl import SSLError
 import pytest
 
 from sitecrawl import http
-from sitecrawl.extensions.download_errors import HELPS, NoTls, for_scrapy
+from sitecrawl.crawl.download_errors import HELPS, NoTls, for_scrapy
 
 
 def tls_error(reason: str) -> Exception:

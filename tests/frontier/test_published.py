@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from frontier_helpers import Bench, all_credit, url
 
-from sitecrawl.credit.ledger import TAX_DIVISOR
+from sitecrawl.frontier.credit.ledger import TAX_DIVISOR
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import AopicPublished, Facts, exact_credit
 from sitecrawl.frontier.urls.record import UrlState

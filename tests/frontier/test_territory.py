@@ -16,9 +16,9 @@ from neighbours import Neighbourhood, neighbourhood
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.bundles import Bundle
-from sitecrawl.credit.ledger import TOTAL
-from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
+from sitecrawl.frontier.credit.ledger import TOTAL
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.link_credit import SEEDS as SEEDS_KEY
 from sitecrawl.frontier.urls.link_credit import read_edges

@@ -10,7 +10,7 @@ from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.portfolio import SHARE
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.turns import LEAST, HostTurns, next_section, shares, take_turn
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import Host

@@ -113,13 +113,13 @@ def expect_little() -> None:
     """Bloom filters of crawls begin with room for few URLs: one for a million has megabytes, which are filled with
     zeros, written and synced. More URLs than that get a layer more.
     """
-    small_limits.make({"sitecrawl.seen.store.CAPACITY": 1_000})
+    small_limits.make({"sitecrawl.frontier.seen.store.CAPACITY": 1_000})
 
 
 def copy_empty_databases(folder: Path) -> None:
     """Databases begin as copies of those in `folder`, which a fork makes: threads of RocksDB's stay in it."""
     from sitecrawl.crawldir.database import CRAWL
-    from sitecrawl.seen.exact import LAYOUT
+    from sitecrawl.frontier.seen.exact import LAYOUT
 
     if not (child := os.fork()):
         for layout in (CRAWL, LAYOUT):

@@ -16,9 +16,9 @@ from frontiers import Heard, PlainSeen
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.crawldir.database import Database
-from sitecrawl.credit.ledger import Flow, Ledger
-from sitecrawl.credit.policies import policy_named
-from sitecrawl.credit.trust import Elsewhere
+from sitecrawl.frontier.credit.ledger import Flow, Ledger
+from sitecrawl.frontier.credit.policies import policy_named
+from sitecrawl.frontier.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.moving import Facts, Move, Sums, facts_of, keys_of, rows_of, write_rows
 from sitecrawl.frontier.succession import SeenBefore, succeed

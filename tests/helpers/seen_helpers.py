@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sitecrawl.seen.figures import Lookups
+from sitecrawl.frontier.seen.figures import Lookups
 
 
 class MemorySet:

@@ -20,14 +20,14 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.tables import UrlTable
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)

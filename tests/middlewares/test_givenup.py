@@ -10,8 +10,8 @@ from scrapy import Request
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, IgnoreRequest
 
 from middlewares.givenup import GivenUpMiddleware, HostGivenUp
+from sitecrawl.crawl.download_errors import IdleTimeout, NoTls
 from sitecrawl.crawl.last_failures import MOST, LastFailures
-from sitecrawl.extensions.download_errors import IdleTimeout, NoTls
 
 URL = "http://a.example/x"
 

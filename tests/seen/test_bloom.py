@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError, StorageError
-from sitecrawl.seen.bloom import MAGIC, VERSION, ScalableBloom, load_bloom
-from sitecrawl.seen.bloom_kinds import KINDS, Kind, kind_named
+from sitecrawl.frontier.seen.bloom import MAGIC, VERSION, ScalableBloom, load_bloom
+from sitecrawl.frontier.seen.bloom_kinds import KINDS, Kind, kind_named
 
 keys_of_16 = st.binary(min_size=16, max_size=16)
 
@@ -200,7 +200,7 @@ class TestFile:
         """The hash does not depend on the process, as Python's own does."""
         program = (
             "import sys; from pathlib import Path; from random import Random\n"
-            "from sitecrawl.seen.bloom import load_bloom\n"
+            "from sitecrawl.frontier.seen.bloom import load_bloom\n"
             "b = load_bloom(Path(sys.argv[1]), sys.argv[2], error_rate=0.01, hash_name='hash-1')\n"
             "r = Random(1); print(all(b.contains_many([r.randbytes(16) for _ in range(1000)])))"
         )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.seen.clock import Clock
+from sitecrawl.frontier.seen.clock import Clock
 
 A, B, C, D = (bytes([i]) * 16 for i in range(4))
 few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(12)]), max_size=200)

@@ -20,7 +20,7 @@ from waiting import PATIENCE
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.seen.exact import COMMIT, LAYOUT, RocksSet
+from sitecrawl.frontier.seen.exact import COMMIT, LAYOUT, RocksSet
 
 ExactSet = MemorySet | RocksSet
 
@@ -115,7 +115,7 @@ class TestCrash:
 import os, signal, sys
 from pathlib import Path
 from random import Random
-from sitecrawl.seen.exact import RocksSet
+from sitecrawl.frontier.seen.exact import RocksSet
 rng = Random(1)
 made = RocksSet(Path(sys.argv[1]), hash_name="h", spill=int(sys.argv[2]))
 made.add_many([rng.randbytes(16) for _ in range(1000)])
@@ -153,7 +153,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 import sys
 from pathlib import Path
 from random import Random
-from sitecrawl.seen.exact import RocksSet
+from sitecrawl.frontier.seen.exact import RocksSet
 rng = Random(1)
 made = RocksSet(Path(sys.argv[1]), hash_name="h", spill=70)
 while True:
@@ -245,7 +245,7 @@ class TestBadFiles:
             RocksSet(path, hash_name="h")
         program = (
             "import sys; from pathlib import Path; from sitecrawl.base.errors import CrawlDirectoryInUse\n"
-            "from sitecrawl.seen.exact import RocksSet\n"
+            "from sitecrawl.frontier.seen.exact import RocksSet\n"
             "try: RocksSet(Path(sys.argv[1]), hash_name='h')\n"
             "except CrawlDirectoryInUse: print('in use')"
         )
@@ -293,7 +293,7 @@ import sys
 from pathlib import Path
 from random import Random
 from sitecrawl.base.errors import StorageError
-from sitecrawl.seen.exact import RocksSet
+from sitecrawl.frontier.seen.exact import RocksSet
 rng = Random(1)
 made = RocksSet(Path(sys.argv[1]), hash_name="h", spill=1000)
 try:

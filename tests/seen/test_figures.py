@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.frontier.seen.figures import SeenFigures
 
 FIGURES = st.builds(SeenFigures, **{one.name: st.integers(0, 1 << 50) for one in fields(SeenFigures)})
 

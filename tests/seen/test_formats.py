@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS
-from sitecrawl.seen.exact import COMMIT, LAYOUT, RocksSet
-from sitecrawl.seen.files import read_file, write_file
-from sitecrawl.seen.store import MAGIC, VERSION
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.bloom_kinds import KINDS
+from sitecrawl.frontier.seen.exact import COMMIT, LAYOUT, RocksSet
+from sitecrawl.frontier.seen.files import read_file, write_file
+from sitecrawl.frontier.seen.store import MAGIC, VERSION
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "formats" / "seen.md").read_text()
 

@@ -7,8 +7,8 @@ from hashlib import md5
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import kind_named
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.bloom_kinds import kind_named
 
 
 def test_one_table() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.seen.cache import Cache
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.static import StaticCache
+from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.static import StaticCache
 
 A, B, C, D = (bytes([i]) * 16 for i in range(4))
 few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(12)]), max_size=100)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, OptionError, StorageError
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 
 KEYS = [bytes([i]) * 16 for i in range(200)]
 EXACT = SeenOptions(capacity=1, cache=1)
@@ -67,7 +67,7 @@ def test_two_sets_have_two_keys(tmp_path: Path, options: SeenOptions) -> None:
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
 store = SeenStore(Path(sys.argv[1]), SeenOptions(**json.loads(sys.argv[2])))
 keys = [bytes([i]) * 16 for i in range(200)]
 store.seen.add_many(keys[:50])

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from seen_helpers import MemorySet
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.exact import RocksSet
-from sitecrawl.seen.tiered import BloomFilter, ExactSet, SeenSet
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.bloom_kinds import KINDS
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.exact import RocksSet
+from sitecrawl.frontier.seen.tiered import BloomFilter, ExactSet, SeenSet
 
 POOL = [bytes([i]) * 16 for i in range(50)]
 A, B, C = POOL[:3]
@@ -186,7 +186,7 @@ def test_rebuild_fills_the_filter_from_the_exact_set(kind: str) -> None:
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 def test_a_gradual_rebuild_is_never_wrong(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     """While the filter is filled again the exact set answers; then the filter knows every key, once."""
-    monkeypatch.setattr("sitecrawl.seen.tiered._REBUILD_BATCH", batch)
+    monkeypatch.setattr("sitecrawl.frontier.seen.tiered._REBUILD_BATCH", batch)
     exact = MemorySet()
     exact.add_many(POOL[:20])
     bloom = small_bloom("rbloom")

@@ -7,6 +7,7 @@ import re
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
@@ -16,7 +17,8 @@ from typing import NamedTuple
 
 import hostileweb as hostile
 import pytest
-from crawling import PROJECT, environment, scrapy_command, states_of, stats_of
+import small_limits
+from crawling import HELPERS, PROJECT, environment, states_of, stats_of, with_settings
 from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
 from localweb import Answer, LocalWeb, Page, linked
@@ -49,6 +51,8 @@ SETTINGS = {
     "LOG_LEVEL": "INFO",
     "STATS_DUMP": True,
 }
+SMALL = "import os, small_limits; small_limits.arm(os.environ); from scrapy.cmdline import execute; execute()"
+"""A `scrapy` of few links a page: a process of its own, as its memory is measured."""
 PATIENT = {"DOWNLOAD_TIMEOUT": FOREVER, "SITECRAWL_MAX_IDLE_TIME": FOREVER}
 """Where nothing is to be cut off for the time that it takes: a busy machine may be slow."""
 IMPATIENT = {"DOWNLOAD_TIMEOUT": 4, "SITECRAWL_MAX_IDLE_TIME": 1}
@@ -186,9 +190,15 @@ class Run(NamedTuple):
 
 def run(seeds: list[str], directory: Path, settings: Mapping[str, object]) -> Run:
     words = ("crawl", "generic", "-a", f"seeds={' '.join(seeds)}", "-a", "scope=any")
-    command = scrapy_command(*words, settings={**settings, "JOBDIR": directory / "job"})
+    command = [
+        sys.executable,
+        "-c",
+        SMALL,
+        *with_settings(*words, settings={**settings, "JOBDIR": directory / "job"}),
+    ]
+    env = environment(PYTHONPATH=str(HELPERS), **small_limits.as_variable({"LINKS": 200}))
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=PROJECT, env=env, stdout=log, stderr=log)
         memory = 0
 
         def has_ended() -> bool:

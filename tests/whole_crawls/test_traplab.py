@@ -22,7 +22,7 @@ from waiting import FOREVER
 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
-from sitecrawl.credit.ledger import Ledger
+from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState

@@ -15,9 +15,9 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   whatever waits, is left, also by the plain orders, for as long as that is so, unless a hundredth of its own fetches
   since has said something new.
 - *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
-  it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. One that is larger
-  and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never is:
-  whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
+  it from the seeds' hosts (`sitecrawl.frontier.credit.trust`), which no farm of hosts can make for itself. One that
+  is larger and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never
+  is: whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
 - A section of which almost nothing was good lately is demoted, too, where its host gives something.
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`). If novelty falls below
   `low`, or an end comes into sight, it is set free.
@@ -40,7 +40,7 @@ from random import Random
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.drought import FEW
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.options import TrapOptions

@@ -1,4 +1,4 @@
-"""The crawl's seen set: the tiers of `sitecrawl.seen` over the frontier's own table of URLs.
+"""The crawl's seen set: the tiers of `sitecrawl.frontier.seen` over the frontier's own table of URLs.
 
 The Bloom filter is saved when the crawl is closed, with the serial number of the newest URL beside it in the
 database. The serial grows with every URL, so a filter whose serial is not the database's lacks some: it was saved
@@ -14,10 +14,10 @@ from typing import Final, Protocol
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_SERIAL
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.store import SeenOptions
+from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.tables import UrlTable
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.store import SeenOptions
-from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
 

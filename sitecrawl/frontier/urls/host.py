@@ -94,7 +94,7 @@ class Host:
     dividend: int = 0
     mark: int = 0
     rest: int = 0
-    """The account with the lambda page: see `sitecrawl.credit.policies`."""
+    """The account with the lambda page: see `sitecrawl.frontier.credit.policies`."""
     active: int = 0
     """Requests under way."""
     failures: int = 0

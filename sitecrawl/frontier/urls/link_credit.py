@@ -15,8 +15,8 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable

@@ -56,7 +56,7 @@ class FrontierOptions:
     links: str = "auto"
     """Which of a page's links goes first, where the order leaves it open: one of `frontier.urls.order.LINKS`."""
     lambda_policy: str = "hosts"
-    """How the lambda page pays out: see `sitecrawl.credit.policies`."""
+    """How the lambda page pays out: see `sitecrawl.frontier.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)
     learn_rules: bool = True
     """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see

@@ -85,7 +85,7 @@ class UrlRecord:
     referrer: bytes = NO_REFERRER
     """Fingerprint of the page where the URL was first found."""
     credit: int = 0
-    """Credit that came and was not spent; dividends since `mark` come on top (`sitecrawl.credit`)."""
+    """Credit that came and was not spent; dividends since `mark` come on top (`sitecrawl.frontier.credit`)."""
     mark: int = 0
     cause: int = 0
     """Why the last attempt brought nothing, one of `causes.Cause`; 0 where it brought something, and before any."""

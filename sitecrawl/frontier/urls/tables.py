@@ -15,6 +15,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
+from sitecrawl.frontier.seen.figures import Lookups
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import KEY_BYTES as HOST_KEY_BYTES
 from sitecrawl.frontier.urls.host import Host
@@ -23,7 +24,6 @@ from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.urls.sections import REQUISITES, Section
 from sitecrawl.frontier.urls.sites import PROOF, Unproven, pool_of
 from sitecrawl.frontier.urls.worth import weigh
-from sitecrawl.seen.figures import Lookups
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
 MAX_SECTIONS: Final = 64

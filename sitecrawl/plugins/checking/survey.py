@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LEDGER
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import owed, policy_named
+from sitecrawl.frontier.credit.ledger import Ledger
+from sitecrawl.frontier.credit.policies import owed, policy_named
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState

@@ -22,7 +22,7 @@ from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.setting import NO_LIMIT
-from sitecrawl.extensions.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
+from sitecrawl.crawl.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.plugins.ftp.listing import Listing

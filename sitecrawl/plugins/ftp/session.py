@@ -27,7 +27,7 @@ from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
 
 from sitecrawl import http
 from sitecrawl.base.secret_settings import MASK
-from sitecrawl.extensions.download_errors import LoginRefused
+from sitecrawl.crawl.download_errors import LoginRefused
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
 from sitecrawl.http.ending import Ending

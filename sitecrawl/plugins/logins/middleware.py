@@ -14,9 +14,9 @@ from scrapy.http import Response
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.causes import of_exception, of_rule
+from sitecrawl.crawl.download_errors import Interrupted, InWant
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
-from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.http.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs

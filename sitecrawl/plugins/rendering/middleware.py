@@ -13,12 +13,12 @@ from scrapy.http import Response
 
 from middlewares.robots import RobotsMiddleware
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.download_errors import Interrupted, InWant
 from sitecrawl.crawl.ending import NO_BROWSER
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
-from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.http.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML

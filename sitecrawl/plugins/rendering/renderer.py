@@ -16,9 +16,9 @@ from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.build import BrowserLoad, Crawl
+from sitecrawl.crawl.download_errors import InWant
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.http.ending import Ending

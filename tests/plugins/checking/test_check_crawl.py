@@ -26,7 +26,7 @@ from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
-from sitecrawl.credit.ledger import Ledger
+from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sitecrawl.seen.cache import Cache
+from sitecrawl.frontier.seen.cache import Cache
 
 
 class Clock(Cache):

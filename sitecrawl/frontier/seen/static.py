@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from sitecrawl.seen.cache import Cache
+from sitecrawl.frontier.seen.cache import Cache
 
 
 class StaticCache(Cache):

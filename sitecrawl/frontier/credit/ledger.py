@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.credit.policies import Account, LambdaPolicy, owed, policy_named
+from sitecrawl.frontier.credit.policies import Account, LambdaPolicy, owed, policy_named
 
 TOTAL: Final = 10**18
 """Units of credit that the first seeds share."""

@@ -23,14 +23,14 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
 from sitecrawl.base.hashing import HASH_NAME, new_key
 from sitecrawl.crawldir.faults import file_error
-from sitecrawl.seen.bloom import ScalableBloom, load_bloom
-from sitecrawl.seen.bloom_kinds import kind_named
-from sitecrawl.seen.cache import Cache
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.exact import RocksSet
-from sitecrawl.seen.files import read_file, write_file
-from sitecrawl.seen.static import StaticCache
-from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.frontier.seen.bloom import ScalableBloom, load_bloom
+from sitecrawl.frontier.seen.bloom_kinds import kind_named
+from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.frontier.seen.clock import Clock
+from sitecrawl.frontier.seen.exact import RocksSet
+from sitecrawl.frontier.seen.files import read_file, write_file
+from sitecrawl.frontier.seen.static import StaticCache
+from sitecrawl.frontier.seen.tiered import SeenSet
 
 MAGIC: Final = b"SCSEEN\n\0"
 VERSION: Final = 1
@@ -68,7 +68,7 @@ class SeenOptions:
         return ScalableBloom(kind_named(self.bloom), capacity=self.capacity, error_rate=self.error_rate)
 
     def load_bloom(self, path: Path, hash_name: str) -> ScalableBloom:
-        """Raises as `sitecrawl.seen.bloom.load_bloom` does."""
+        """Raises as `sitecrawl.frontier.seen.bloom.load_bloom` does."""
         return load_bloom(path, self.bloom, error_rate=self.error_rate, hash_name=hash_name)
 
 

@@ -39,8 +39,8 @@ from rocksdict import BlockBasedIndexType, BlockBasedOptions, Options
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.opening import Layout, expect_found
-from sitecrawl.seen.figures import Lookups
-from sitecrawl.seen.files import read_file, write_file
+from sitecrawl.frontier.seen.figures import Lookups
+from sitecrawl.frontier.seen.files import read_file, write_file
 
 _MAGIC: Final = b"SCCOMMIT"
 _VERSION: Final = 1

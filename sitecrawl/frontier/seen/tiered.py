@@ -29,8 +29,8 @@ from random import Random
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.seen.cache import Cache
-from sitecrawl.seen.figures import Lookups, SeenFigures
+from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.frontier.seen.figures import Lookups, SeenFigures
 
 _REBUILD_BATCH = 2000
 """Keys that are read and put into the filter in one go: 2 ms."""

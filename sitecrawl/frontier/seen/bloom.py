@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError
-from sitecrawl.seen.bloom_kinds import Kind, kind_named, witness
-from sitecrawl.seen.files import Header, read_file, write_file
+from sitecrawl.frontier.seen.bloom_kinds import Kind, kind_named, witness
+from sitecrawl.frontier.seen.files import Header, read_file, write_file
 
 MAGIC: Final = b"SCBLOOM\n"
 VERSION: Final = 1
