@@ -24,7 +24,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
-from middlewares.robots_rests import RobotsRests, Silences
+from middlewares.robots_rests import RobotsRests
+from middlewares.robots_silences import Silences
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import AnyLimit

@@ -153,10 +153,6 @@ class _Worker:
         self._worked = 0.0
 
     @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    @property
     def is_old(self) -> bool:
         return self._worked > _LIFETIME
 

@@ -1,11 +1,11 @@
-"""Which pages go back when their host's robots.txt has come, and hosts that do not say what they allow."""
+"""Which pages go back when their host's robots.txt has come."""
 
 from __future__ import annotations
 
 import pytest
 
 from middlewares import robots_rests
-from middlewares.robots_rests import FIRST, LONGEST, RobotsRests, Silences
+from middlewares.robots_rests import RobotsRests
 
 
 def test_a_page_goes_back_once() -> None:
@@ -25,31 +25,3 @@ def test_as_many_pages_as_are_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [rests.begin(page) for page in (b"a", b"b", b"c")] == [True] * 3
     assert not rests.begin(b"b")
     assert rests.begin(b"a")
-
-
-def test_each_silence_is_twice_as_long() -> None:
-    """Up to the longest; what is heard while one lasts changes nothing, and an answer ends all."""
-    now = [0.0]
-    silences = Silences(lambda: now[0])
-    lasted = []
-    for _ in range(8):
-        silences.met("http://a")
-        silences.met("http://a")
-        begun = now[0]
-        while "http://a" in silences:
-            now[0] += FIRST / 2
-        lasted.append(now[0] - begun)
-    assert lasted == [min(FIRST * 2**n, LONGEST) for n in range(8)]
-    silences.ended("http://a")
-    silences.met("http://a")
-    now[0] += FIRST
-    assert "http://a" not in silences
-
-
-def test_as_many_hosts_as_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest silent is forgotten."""
-    monkeypatch.setattr(robots_rests, "MAX_HOSTS", 2)
-    silences = Silences(lambda: 0.0)
-    for name in "abc":
-        silences.met(name)
-    assert [name in silences for name in "abc"] == [False, True, True]

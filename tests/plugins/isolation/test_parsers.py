@@ -134,7 +134,7 @@ def test_a_page_on_which_its_reader_hangs() -> None:
         with pytest.raises(Quarantined) as caught:
             parsers.read(URL, b"hang", [HTML], max_size=SIZE)
         assert caught.value.reason == "timeout"
-        assert [worker.is_alive for worker in parsers._all] == []
+        assert [worker._process.poll() for worker in parsers._all] == []
         assert parsers.text_digest("text/html", None, b"x")
 
 
@@ -187,6 +187,6 @@ def test_nobody_is_left_when_the_crawl_is_over() -> None:
     parsers = Parsers(OPTIONS)
     (worker,) = parsers._all
     parsers.close()
-    assert not worker.is_alive
+    assert worker._process.poll() is not None
     with pytest.raises(NoParser):
         parsers.read(URL, b"x", [HTML], max_size=SIZE)
