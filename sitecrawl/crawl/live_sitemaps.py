@@ -40,7 +40,7 @@ from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, parse
 
 _TICK: Final = 1.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two looks for sitemaps that are due."""
 
 
 class Sitemaps:
@@ -58,7 +58,7 @@ class Sitemaps:
         self._refetched: dict[bytes, bytes] = {}
         """Pages under way because a sitemap says that they have changed → that sitemap."""
         self._answered: set[bytes] = set()
-        """Sitemaps whose visit is not over, though its answer has been dealt with."""
+        """Sitemaps whose answer was read but whose visit has not ended."""
         self._added = Added(crawl.directory.path)
         crawl.checkpoints.add(self._added)
         crawl.fetches.on_finish.append(self._finished)
@@ -77,7 +77,7 @@ class Sitemaps:
         self._ticks.start(_TICK)
 
     def revisit(self, *, before: float) -> None:
-        """Visit now what was last visited before a Unix time."""
+        """Visit now all sitemaps last visited before a Unix time."""
         for key, record in [*self.store.items()]:
             if record.visited < before and schedule.is_watched(record):
                 record.next_visit = min(record.next_visit, time.time())
@@ -85,7 +85,7 @@ class Sitemaps:
         self.tick()
 
     def add(self, urls: Iterable[Url]) -> None:
-        """Visit the sitemaps, feeds or hub pages that a person names; what is known already, too."""
+        """Visit the sitemaps, feeds or hub pages that a person names, including known ones."""
         for url in urls:
             self._crawl.seed_hosts.add(url.host)
             key = self._registry.key(url)
@@ -123,7 +123,7 @@ class Sitemaps:
         return () if await self.receive(response) else parse_page(response)
 
     def expects(self, response: Response) -> bool:
-        """Whether it is the answer to a sitemap's request. Changes nothing."""
+        """Whether `response` answers a sitemap's request. No side effects."""
         fetch = self._fetch_of(response)
         return fetch is not None and (
             fetch.visit.key in self.store
@@ -132,7 +132,7 @@ class Sitemaps:
         )
 
     async def receive(self, response: Response) -> bool:
-        """Deal with the answer to a sitemap's request; False if it is, or is also, a page of the crawl."""
+        """Read the answer to a sitemap's request; False if it is also, or only, a page of the crawl."""
         fetch = self._fetch_of(response)
         record = self._record_of(fetch, response) if fetch is not None else None
         if fetch is None or record is None:
@@ -154,7 +154,7 @@ class Sitemaps:
         return self._crawl.fetches.of(response.request) if response.request is not None else None
 
     def _record_of(self, fetch: Fetch, response: Response) -> SitemapRecord | None:
-        """That of the sitemap that was asked for: a new one where another worker, or a redirect, has led to it."""
+        """The record of the requested sitemap: a new one if another worker or a redirect led to it."""
         key = fetch.visit.key
         if key not in self.store:
             self._registry.take_over(response)
@@ -178,7 +178,7 @@ class Sitemaps:
             self._fail(answer.key, answer.record, answer.now, answer.seconds)
 
     async def _read_sitemap(self, answer: SitemapResponse) -> bool:
-        """Whether it brought a sitemap, or the word that that has not changed. Raises `Stopping`."""
+        """Whether the answer is a sitemap, or a 304 for one. Raises `Stopping`."""
         record, status = answer.record, answer.response.status
         digest = hashlib.blake2b(answer.response.body, digest_size=16).digest()
         unchanged = record.successes > 0 and (
@@ -205,7 +205,7 @@ class Sitemaps:
         return True
 
     def _judge_index(self, record: SitemapRecord, before: float) -> None:
-        """Was its index right in what it says of the sitemap's last change?"""
+        """Record whether the index told the sitemap's last change correctly."""
         if record.how != How.INDEX or not record.lastmod or not before:
             return
         key = self._registry.key(parse(record.parent))
@@ -246,14 +246,14 @@ class Sitemaps:
             self._fail(key, record, time.time())
 
     def _given_up(self, key: bytes) -> None:
-        """The frontier has given a URL up, without asking for it."""
+        """Frontier hook: a URL was given up without a request."""
         record = self.store.get(key)
         if record is not None:
             self._fail(key, record, time.time())
             self._registry.resume(record)
 
     def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
-        """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""
+        """End a visit that brought nothing; addresses that redirected here are asked again."""
         if record.kind == SitemapKind.SITEMAP:
             self._crawl.stats.inc_value("sitemaps/failed")
         schedule.failed(record, now, seconds=seconds)

@@ -28,9 +28,9 @@ from sitecrawl.page.items import Link
 from sitecrawl.urls.url import WEB, Url, parse
 
 _MAX_ROBOTS: Final = 1000
-"""Hosts that nobody has looked for sitemaps on, whose robots.txt is remembered: a front page may lead there."""
+"""Most hosts, not yet searched, whose robots.txt is remembered in case a front page leads there."""
 _MAX_NAMED: Final = 100
-"""Sitemaps that such a robots.txt may name: what names more is asked for again."""
+"""Most sitemaps remembered of such a robots.txt; one that names more is fetched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Discovery:
         self._registry = registry
         self._store = registry.store
         self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
-        """Answers of hosts that were not searched for sitemaps."""
+        """robots.txt answers of hosts that were not searched for sitemaps, by host."""
         self._requests.on_answer.append(self._robots_fetched)
 
     def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:
@@ -85,7 +85,7 @@ class Discovery:
             self._registry.queue(key, record)
 
     def _robots_fetched(self, url: str, response: Response | None) -> None:
-        """A host was asked for the robots.txt at `url`."""
+        """Hook: the crawl fetched the robots.txt at `url`."""
         try:
             key = self._registry.key(parse(url))
         except InvalidUrl:
@@ -99,7 +99,7 @@ class Discovery:
                 self._robots.popitem(last=False)
 
     def _read_robots(self, key: bytes, record: SitemapRecord, robots: _Robots) -> None:
-        """Look at what a robots.txt names."""
+        """Remember the sitemaps that a robots.txt names."""
         now = time.time()
         record.status, record.final = robots.status, robots.url
         if 200 <= robots.status < 300:
@@ -123,7 +123,7 @@ class Discovery:
         self.end_visit(answer.key, record, answer.now)
 
     def _read_page(self, answer: SitemapResponse) -> int:
-        """How many new sitemaps the page names."""
+        """Remember sitemaps that a front page links to. Returns how many were new."""
         record, response = answer.record, answer.response
         if record.kind == SitemapKind.MISSING:
             record.text_hash = answer.answer.text_hash
@@ -140,7 +140,7 @@ class Discovery:
         return self._registry.add(url, SitemapKind.SITEMAP, how, parent=record.url, vouchers=[record.host])
 
     def end_visit(self, key: bytes, record: SitemapRecord, now: float) -> None:
-        """A visit is over: plan the next, and go on with the search on its host."""
+        """End a visit: schedule the next one, and continue the search on its host."""
         self._stats.inc_value("sitemaps/visits")
         self._store.plan(key, now)
         if record.left:
@@ -169,7 +169,7 @@ class Discovery:
 
 
 def _counted(speaking: Iterable[SitemapRecord], missing: SitemapRecord, now: float) -> list[SitemapRecord]:
-    """The guesses of a host that count against what it has room for."""
+    """Guessed addresses of a host that count against its limit."""
     sitemaps = [record for record in speaking if record.kind == SitemapKind.SITEMAP]
     guesses = [record for record in sitemaps if record.how == How.USUAL]
     if _is_there(missing) and all(record.state != SitemapState.VALID and _is_there(record) for record in guesses):
@@ -179,10 +179,10 @@ def _counted(speaking: Iterable[SitemapRecord], missing: SitemapRecord, now: flo
 
 
 def _is_there(record: SitemapRecord) -> bool:
-    """Whether the host does not say that there is nothing at the address."""
+    """Whether the host answered as if there were something at the address."""
     return 0 < record.status < 400
 
 
 def _has_answered(record: SitemapRecord) -> bool:
-    """Whether the host answers for itself: where it does not, or sends people elsewhere, nothing is guessed."""
+    """Whether the host answered, and without a redirect; otherwise no address is guessed."""
     return record.status != 0 and not 300 <= record.status < 400

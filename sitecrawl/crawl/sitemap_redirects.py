@@ -34,7 +34,7 @@ class Redirects:
         self._discovery = discovery
 
     def source(self, key: bytes, response: Response) -> bytes | None:
-        """The key of the sitemap whose redirect has led to `response`, which has `key`; None if none has."""
+        """Key of the sitemap that redirected to `response` (whose own is `key`); None if there is none."""
         before = next(iter(response.meta.get("redirect_urls", ())), None)
         if before is None:
             return None
@@ -45,13 +45,13 @@ class Redirects:
         return old_key if old_key in self._store and new_key == key else None
 
     def arrived(self, key: bytes, response: Response) -> None:
-        """Remember where the sitemap is whose redirect has led to `response`, if one has."""
+        """Move the sitemap that redirected to `response`, if one did, to that address."""
         old_key = self.source(key, response)
         if old_key is not None:
             self._move(old_key, self._store[old_key], parse(response.url), robots_fetched=True)
 
     def ended(self, key: bytes, record: SitemapRecord, fetch: Fetch) -> bool:
-        """A visit has ended with a redirect; False if that leads nowhere."""
+        """Handle a visit that ended with a redirect; False if its target cannot be followed."""
         target = _target(record.url, fetch)
         if target is None or record.hops >= _MAX_HOPS:
             return False

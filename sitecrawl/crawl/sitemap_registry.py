@@ -21,19 +21,19 @@ from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, parse, site_of
 
 MAX_PER_HOST: Final = 50_000
-"""Sitemaps of one host that are remembered."""
+"""Most sitemaps remembered for one host."""
 _MAX_NESTING: Final = 3
 """An index with so many above it, itself included, names nothing more. The protocol allows one; some have two."""
 MAX_NESTED: Final = 1_000
-"""Sitemaps of one host that indexes within indexes name: else 1,000 may name 1,000 each."""
+"""Most sitemaps of one host that nested indexes may name: 1,000 could name 1,000 each."""
 _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
 _LAST: Final = -1000
 """After all pages."""
 _LEFT_OUT: Final = "sitemaps/left_out"
-"""Statistic: sitemaps that are named, and for which the budgets of their sites had no room."""
+"""Statistic: named sitemaps left out because their site's budget had no room."""
 _DEPTH: Final = 1
-"""Depth of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
+"""Depth of sitemaps that no sitemap names. Not 0, as the target of a redirect at depth 0 is always in scope."""
 
 
 class Registry:
@@ -66,7 +66,7 @@ class Registry:
     def remember(
         self, url: Url, kind: SitemapKind, how: How, *, parent: str = "", vouchers: Iterable[str] = ()
     ) -> SitemapRecord | None:
-        """A new record; None if there is one, which learns of the `vouchers`."""
+        """Add a record. Returns None if there is one already, to which the `vouchers` are added."""
         key = self.key(url)
         known = self.store.get(key)
         if known is not None:
@@ -87,7 +87,7 @@ class Registry:
         return record
 
     def may_name(self, source: SitemapRecord, host: str) -> bool:
-        """Whether one more sitemap, on `host`, may be remembered that `source` names; its `left` grows if not yet."""
+        """Whether one more sitemap on `host` may be remembered that `source` names; if not yet, count it in `left`."""
         is_nested = source.how == How.INDEX
         if is_nested and (self._nesting(source) >= _MAX_NESTING or self._nested[host] >= MAX_NESTED):
             self.crawl.stats.inc_value("sitemaps/nested")
@@ -103,7 +103,7 @@ class Registry:
         return self.store.first_visits.room(source.site, time.time(), source)
 
     def priority(self, record: SitemapRecord) -> int:
-        """Sitemaps of a site whose sitemaps bring nothing come last, but for those that a person names."""
+        """Priority of a sitemap's request: last where the site's sitemaps bring nothing, unless a person names it."""
         return _LAST if record.how != How.HAND and self.store.first_visits.owes(record.site) else _PRIORITY
 
     def resume(self, record: SitemapRecord) -> None:
@@ -117,7 +117,7 @@ class Registry:
                 return
 
     def count_left(self) -> None:
-        """Say how many sitemaps were left out, if any were."""
+        """Set the statistic of sitemaps left out."""
         left = self.store.first_visits.left
         if left or self.crawl.stats.get_value(_LEFT_OUT):
             self.crawl.stats.set_value(_LEFT_OUT, left)
@@ -133,7 +133,7 @@ class Registry:
         return nesting
 
     def take_over(self, response: Response) -> None:
-        """Remember a sitemap that another worker has found, by what its request says of it, if it does."""
+        """Remember a sitemap that another worker found, if its request carries a record."""
         told = response.meta.get(SITEMAP)
         if told is None:
             return
@@ -145,7 +145,7 @@ class Registry:
         self.remember(url, SitemapKind(kind), How(how), parent=parent, vouchers=vouchers)
 
     def queue(self, key: bytes, record: SitemapRecord) -> bool:
-        """Ask for a sitemap, on condition that it has changed since the last time; False if it is asked for now."""
+        """Queue a conditional request for a sitemap; False if one is under way."""
         meta: dict[str, object] = {}
         if record.kind == SitemapKind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
             meta["dont_obey_robotstxt"] = True

@@ -16,9 +16,9 @@ from sitecrawl.page.items import PageItem, pairs
 from sitecrawl.page.media_type import HTML
 
 _HEAD: Final = 64 << 10
-"""Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
+"""Bytes read to tell what an answer is: 10 MB of pretended HTML would take a second."""
 _TEXT: Final = 512 << 10
-"""Bytes by whose text pages are compared."""
+"""Bytes of a page whose text is compared."""
 
 
 @dataclass(slots=True)

@@ -35,13 +35,13 @@ _SLICE: Final = 500
 _MAX_REFETCHED: Final = 100_000
 """Pages under way that are fetched again because a sitemap says that they have changed."""
 _REMEMBERED: Final = 1_000
-"""Links that are compared with those of the visit before, where only another worker knows whether they are new."""
+"""Most links of a visit that are compared with the last visit's, where another worker owns their sites."""
 _DIGEST: Final = 4
-"""Bytes of each that are kept for that."""
+"""Bytes kept of each such link."""
 _UNPROVEN: Final = 20
-"""Pages that may be fetched again at a time on the word of a sitemap that has not proved true yet."""
+"""Most pages fetched again at a time because of a sitemap whose dates have not yet proved right."""
 _PROOF: Final = 4
-"""By what factor they become more with each word that has."""
+"""Factor by which that number grows with each date that proved right."""
 
 
 class SitemapVisit:
@@ -69,11 +69,11 @@ class SitemapVisit:
         self._frequencies: Counter[str] = Counter()
         self._pages: list[tuple[float, Link]] = []
         self._listed: dict[bytes, bool] = {}
-        """The first links of this visit, by what is kept of them: whether their site is another worker's."""
+        """First links of this visit, by their kept bytes; the value says whether another worker owns their site."""
         self._sitemaps: list[Entry] = []
         under_way = sum(sitemap == answer.key for sitemap in refetched.values())
         self._refetches = max(0, int(_UNPROVEN * _PROOF ** int(answer.record.right)) - under_way)
-        """Pages that may be fetched again, besides those of earlier visits that have not come yet."""
+        """How many more pages may be fetched again, beside those that earlier visits still wait for."""
 
     async def run(self) -> int | None:
         """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
@@ -112,7 +112,7 @@ class SitemapVisit:
         return is_sitemap(answer, self._report, missing=self._missing())
 
     def _missing(self) -> SitemapAnswer | None:
-        """What the host says of an address that cannot exist, if that is known."""
+        """The host's answer for an address that cannot exist, if known."""
         for record in self._registry.store.of_host(self._record.host):
             if record.kind == SitemapKind.MISSING and record.visits:
                 return SitemapAnswer(record.final, record.status, text_hash=record.text_hash)
@@ -228,7 +228,7 @@ class SitemapVisit:
         return sum(is_elsewhere and digest not in before for digest, is_elsewhere in self._listed.items())
 
     def _refetch(self, dated: dict[bytes, float]) -> None:
-        """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""
+        """Fetch pages again that the sitemap says have changed; many only if its dates have proved right."""
         frontier = self._crawl.frontier
         for key, known in frontier.urls.get_many(list(dated)).items():
             is_old = known is not None and known.state == UrlState.FETCHED and known.fetched < dated[key]
