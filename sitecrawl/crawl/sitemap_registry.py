@@ -87,7 +87,7 @@ class Registry:
         return record
 
     def may_name(self, source: SitemapRecord, host: str) -> bool:
-        """Whether one more sitemap on `host` may be remembered that `source` names; if not yet, count it in `left`."""
+        """Whether `source` may add one more sitemap on `host`; if there is no room yet, count it in `left`."""
         is_nested = source.how == How.INDEX
         if is_nested and (self._nesting(source) >= _MAX_NESTING or self._nested[host] >= MAX_NESTED):
             self.crawl.stats.inc_value("sitemaps/nested")

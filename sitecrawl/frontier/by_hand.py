@@ -25,7 +25,7 @@ RELEASE: Final = "release"
 
 
 class ByHand:
-    """What can be done to a frontier, and to what it waits for, beside its crawl."""
+    """Operator actions on a frontier."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ByHand:
         self._forms = forms
         self._clock = clock
         self.keeps_levels = keeps_levels
-        """Whether no level may be left before all of it is done."""
+        """Whether the order finishes each level before the next."""
 
     def retry_given_up(self) -> int:
         """Ask the hosts again that were given up, whether they ever answered or not; gives the number of URLs that
@@ -65,14 +65,14 @@ class ByHand:
         self._changed(host, section)
 
     def check_block(self) -> None:
-        """Raises `OptionError` where nothing can be blocked."""
+        """Raise `OptionError` if this order cannot block anything."""
         if self.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
             )
 
     def vouch(self, host: Host, section: Section | None = None) -> None:
-        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
+        """Release `host`, or one of its sections, for good: an operator overrules the judge."""
         if section is not None and (learnt := self._forms.learners.rule_of(host, section)) is not None:
             self._forms.order(host, learnt, State.REFUSED)
         else:
@@ -107,7 +107,7 @@ class Act(NamedTuple):
     """Empty where it is for the whole host."""
 
     def do(self, hand: ByHand) -> str:
-        """Returns what was done, in words. Raises `OptionError` for what cannot be."""
+        """Do it, and return in words what was done. Raises `OptionError` for what cannot be done."""
         if self.name == BLOCK:
             hand.block(*hand.unit(self.host, self.shape))
             return f"Blocked: {self.unit}"
@@ -117,7 +117,7 @@ class Act(NamedTuple):
         raise OptionError(f"There is no act {self.name!r}")
 
     def carry_out(self, hand: ByHand) -> None:
-        """As `do`, where nobody waits for an answer: it is logged."""
+        """Like `do`, but log the result."""
         try:
             logger.info("By hand: %s", self.do(hand))
         except OptionError as error:
@@ -132,5 +132,5 @@ class Act(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What it is done to, in words."""
+        """The host or section that it acts on, in words."""
         return self.host + self.shape

@@ -12,17 +12,17 @@ class Peers:
 
     @property
     def are_there(self) -> bool:
-        """Whether others may have parts of the crawl."""
+        """Whether other processes may share the crawl."""
         return False
 
     @property
     def session(self) -> str:
-        """This process' name among them."""
+        """Name of this process among the workers."""
         return ""
 
     @property
     def share(self) -> float:
-        """Of all sites, what this process has."""
+        """Share of all sites that this process has."""
         return 1.0
 
     @property
@@ -41,7 +41,7 @@ class Peers:
         return False
 
     def has(self, host_name: str) -> bool:
-        """Whether a host is this process'."""
+        """Whether this process owns the host."""
         return True
 
     def tell(self, text: str) -> None:
@@ -56,17 +56,17 @@ class Peers:
         """Nothing will be asked for soon: what others could fetch meanwhile, they may."""
 
     def recording(self, batch: Batch) -> Batch:
-        """What a checkpoint is to be written into, by all who have a part in it, so that `batch` is."""
+        """The batch for all who write into a checkpoint, made of `batch`."""
         return batch
 
     # Life
 
     def start(self) -> None:
-        """Begin to talk, inside the event loop."""
+        """Start talking to the other workers. Call it inside the event loop."""
 
     async def close(self) -> None:
-        """Cease. What has been made durable stays."""
+        """Stop talking. What is durable stays."""
 
     def stats(self) -> Mapping[str, int | float]:
-        """What it has counted for the crawl's statistics."""
+        """Counts for the crawl's statistics."""
         return {}

@@ -96,7 +96,7 @@ class Portfolio:
         return Pick(*max(waiting, key=lambda one: (one[1].news + 1) / (one[1].looked_at + 1)), By.LINKS)
 
     def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
-        """What the order picks whose turn it is."""
+        """The pick of the order whose turn it is."""
         if (plain := self._plain(host, waiting)) is not None:
             return plain
         if host.judged % 2:
@@ -115,7 +115,7 @@ class Portfolio:
         return None
 
     def taken(self, host: Host, pick: Pick) -> None:
-        """`pick` has been handed out, in its turn."""
+        """Record that `pick` was handed out."""
         if pick.by is By.WORTH:
             take_turn(host, pick.section, pick.entry)
         if goes_first(pick.entry):
@@ -130,7 +130,7 @@ class Portfolio:
     def _richest(
         self, host: Host, waiting: Sequence[tuple[bytes, Section]], fetches: int, only: Container[Section] | None
     ) -> tuple[bytes, Section] | None:
-        """What credit alone would take, if it is behind; what others have taken before it is passed over."""
+        """The pick of credit alone, if that order is behind its share; URLs taken by others are skipped."""
         traps = [one for one in host.waiting_traps() if one[0].startswith(LINK_LEVEL)] if only is None else []
         richest = min([*waiting, *traps], key=itemgetter(0))
         its_class = class_of(richest[0])
@@ -145,7 +145,7 @@ class Portfolio:
         return None
 
     def _first_found(self, host: Host, fetches: int, only: Container[Section] | None) -> tuple[bytes, Section] | None:
-        """What breadth first would take, if it is behind; what is done is passed over."""
+        """The pick of breadth first, if that order is behind its share; finished URLs are skipped."""
         while SHARE * host.passed < fetches and (key := self._breadth.next(host)) is not None:
             record = None if key in self._in_flight else self._urls.get(key)
             if record is not None and record.state == UrlState.QUEUED and record.host == host.key:

@@ -35,7 +35,7 @@ CSS: Final = "css:"
 """Before a selector for what the page after the login has."""
 LOGIN_PAGE: Final = "login page"
 LOGOUT: Final = "logout link"
-"""Rules that exclude a URL, for `Fetch.exclude`."""
+"""Reasons for `Fetch.exclude`."""
 _FILE: Final = "@"
 _ENVIRONMENT: Final = "env:"
 _LOGOUT: Final = re.compile(
@@ -71,13 +71,13 @@ _ALSO: Final[Mapping[LoginKind, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What nobody is to see: given as it is, as `@FILE` or as `env:NAME`. No text that shows it has it."""
+    """A secret: given as it is, as `@FILE` or as `env:NAME`. Its `repr` does not show it."""
 
     given: str = field(default="", repr=False)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it stands where it was given."""
+        """Whether the value itself was given, and not a file or variable."""
         return not self.given.startswith((_FILE, _ENVIRONMENT))
 
     def read(self, what: str) -> str:
@@ -112,7 +112,7 @@ class Login:
     password: Secret = Secret()
     file: str = ""
     required: bool = True
-    """Whether pages are left alone that could only be had logged out."""
+    """Whether pages are left alone where the login fails, instead of being fetched logged out."""
     over_http: bool = False
     """Whether what lets the crawl in may be sent over plain http, where anybody on the way can read it. A form at an
     http address says so by itself."""

@@ -22,11 +22,11 @@ MAX_OBJECT: Final = 64 << 20
 """Bytes of an object: a page with 50,000 links has 10 MB."""
 
 _Receive = Callable[[int], bytes]
-"""Gives at most so many bytes, and none at the end."""
+"""Reads at most so many bytes; empty at the end of the stream."""
 
 
 class Ended(SitecrawlError):
-    """The other side has gone, between two frames or within one."""
+    """The peer closed the connection, between two frames or within one."""
 
 
 class BadFrame(SitecrawlError):
@@ -34,11 +34,11 @@ class BadFrame(SitecrawlError):
 
 
 class BadAnswer(SitecrawlError):
-    """A frame that says what nobody can say."""
+    """A well-formed frame with impossible content."""
 
 
 def frame(message: dict[str, Any], body: bytes = b"") -> bytes:
-    """Raises `BadFrame` for what the other side would not read."""
+    """Raises `BadFrame` if it is too large for the peer to read."""
     packed = json.dumps(message, separators=(",", ":")).encode("ascii")
     if len(packed) > MAX_OBJECT:
         raise BadFrame(f"a message of {len(packed):,} bytes")

@@ -32,9 +32,9 @@ from sitecrawl.page.process_serving import NO_MEMORY
 _T = TypeVar("_T")
 
 _START_SECONDS: Final = 60.0
-"""In which a worker has to be ready. It imports for a third of a second, and machines can be busy."""
+"""Seconds in which a worker has to be ready. Importing takes a third of a second, and machines can be busy."""
 _VARIABLES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", compiled.PURE)
-"""By which a Python may find its own libraries; and whether it is to do without our C."""
+"""Variables by which Python finds its libraries, and the switch of the compiled core."""
 _LIFETIME: Final = 60.0
 """Seconds of work after which a worker is replaced: some 40,000 pages of HTML."""
 
@@ -74,7 +74,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._closed = False
         self.threads = ThreadPoolExecutor(options.processes, thread_name_prefix="parsers")
-        """For who must not wait: as many as there are workers."""
+        """Threads for callers in the event loop, one a worker."""
         first = self._started()
         self.fences: Sequence[str] = first.fences
         """What holds the workers."""
@@ -84,7 +84,7 @@ class WorkerPool:
     def _asked(
         self, request: dict[str, Any], body: bytes, read: Callable[[dict[str, Any], bytes], _T], max_body: int = 0
     ) -> _T:
-        """What `read` makes of the answer that whichever worker is free next gives to `request`."""
+        """Ask the next free worker; return what `read` makes of its answer."""
         worker = self._idle.get()
         try:
             worker = worker or self._started()
@@ -121,7 +121,7 @@ class WorkerPool:
         return worker
 
     def close(self) -> None:
-        """End all workers. What they are at is quarantined, or has no parser."""
+        """End all workers. Requests under way raise `Quarantined` or `NoParser`."""
         with self._lock:
             self._closed = True
             workers = list(self._all)
@@ -131,7 +131,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """One process, and the socket to it. One thread at a time may ask it."""
+    """A worker process and its socket. Used by one thread at a time."""
 
     def __init__(self, module: str) -> None:
         self._socket, theirs = socket.socketpair()
@@ -149,7 +149,7 @@ class _Worker:
         self.pid = self._process.pid
         self.fences: list[str] = []
         self.is_asked = False
-        """Whether it has a request to which it has not answered."""
+        """Whether a request is unanswered."""
         self._worked = 0.0
 
     @property
@@ -157,7 +157,7 @@ class _Worker:
         return self._worked > _LIFETIME
 
     def begin(self, options: dict[str, Any], rations: PoolOptions) -> None:
-        """Tell it its `options`, and what it may use."""
+        """Send the worker its `options` and rations."""
         begin = {
             **options,
             "memory": rations.memory,
@@ -171,7 +171,7 @@ class _Worker:
         self._worked = 0.0
 
     def ask(self, request: bytes, max_body: int, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """Raises `Quarantined`, also where it does not answer in time, and `BadFrame`."""
+        """Send a request and read the answer. Raises `Quarantined`, also for a timeout, and `BadFrame`."""
         started = time.monotonic()
         until = started + seconds
 
@@ -204,7 +204,7 @@ class _Worker:
         return f"exit {status}"
 
     def end(self, wait: float = 0.0) -> None:
-        """It is gone afterwards. `wait`: seconds in which it may end by itself."""
+        """End the process; `wait`: seconds that it may take to end by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(wait)
         if self._process.returncode is None:

@@ -21,11 +21,11 @@ NO_MEMORY: Final = 70
 """The exit status of a worker to which the system has given no more memory."""
 
 Answering = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes]]
-"""Gives to a request and its bytes what is said, and bytes."""
+"""Takes a request and its bytes; returns the answer and its bytes."""
 
 
 def serve(ready: Callable[[dict[str, Any]], Answering]) -> None:
-    """Answer as what `ready` makes of the options does, until nobody asks any more."""
+    """Answer requests with the function that `ready` makes of the options, until the peer is gone."""
     receive = partial(os.read, SOCKET)
     begin, _ = read_frame(receive, 0)
     answer = ready(begin)

@@ -44,7 +44,7 @@ class Rations:
 
 
 def confine(rations: Rations) -> list[str]:
-    """Put up all fences that the system has; gives their names. What is open stays open."""
+    """Put up all fences that the system has, and return their names. Open files stay open."""
     fences = []
     if sys.platform == "linux":
         _system().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -57,7 +57,7 @@ def confine(rations: Rations) -> list[str]:
 
 
 def _limits(rations: Rations) -> list[str]:
-    """Of users who are root, the kernel counts no processes: there seccomp has to hold alone."""
+    """The kernel counts no processes of root: there seccomp has to hold alone."""
     wanted = {
         "memory": (resource.RLIMIT_AS, rations.memory or resource.RLIM_INFINITY),
         "CPU": (resource.RLIMIT_CPU, math.ceil(rations.cpu_seconds)),
@@ -185,7 +185,7 @@ class _FilterProgram(ctypes.Structure):
 
 
 def _seccomp() -> bool:
-    """Have every system call refused that is not listed. False where the kernel or the machine is not known."""
+    """Refuse every system call that is not listed. False if the kernel or the machine is unknown."""
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.maxsize < 1 << 32:
         return False

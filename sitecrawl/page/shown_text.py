@@ -34,7 +34,7 @@ from sitecrawl.page.shingles import LEVELS, SCALE, UNIT_BYTES
 from sitecrawl.page.shown_tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
 
 _PRIOR: Final = 16
-"""Words: two that are sampled."""
+"""Words; two of the sampled ones."""
 _FIRST: Final = 32
 _GROWTH: Final = 4
 WORD_BYTES: Final = 3
@@ -47,7 +47,7 @@ _MAX_LAYERS: Final = FULL_LAYERS + LEVELS - 1
 WINDOW: Final = 64
 """Pages."""
 _MIN_PAGES: Final = 3
-"""With fewer nothing is common yet."""
+"""Pages before anything counts as common."""
 _SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 MAX_ENTRIES: Final = 2_048
@@ -76,10 +76,10 @@ class ShownText:
         """Sampled words that the newest layer still takes."""
         self._votes = bytearray()
         self._pages = 0
-        """That have voted, as far as they count still."""
+        """Pages that have voted, halved with the votes."""
 
     def look(self, sample: bytes) -> Novelty:
-        """How much of a page with this sample is new. From then on it is not."""
+        """How much of a page with this sample is new; then count it as shown."""
         level = max(sample[0], self.level)
         half = self._pages // 2 if self._pages >= _MIN_PAGES else -1
         found = compare(sample, level, self._layers, self._votes, half)
@@ -115,7 +115,7 @@ class ShownText:
         self._layers.append(bytearray(self._room * WORD_BYTES))
 
     def _vote(self, repeated: bytes) -> None:
-        """A page that is not the first says these runs again."""
+        """Count a vote for runs that a further page repeats."""
         runs = array("I", dict.fromkeys(memoryview(repeated).cast("I")))
         while len(self._votes) // VOTE_BYTES < min(_SPARE * len(runs), MAX_ENTRIES):
             self._widen()
