@@ -62,11 +62,14 @@ class SeedQueue:
             await self._remove(kind, self._pending)
             self._pending = []
         found: list[bytes] = list(await self._read(kind))
-        for text in found:
-            if not self._take(text.decode("utf-8", "replace")):
-                logger.warning("No URL in %s: %r", self._key, text[:200])
-        self._pending, self._has_settled = found, self._settling()
+        taken = [self._take(text.decode("utf-8", "replace")) for text in found]
+        self._pending = [text for text, is_seed in zip(found, taken, strict=True) if is_seed]
+        self._has_settled = self._settling()
         self.is_empty = not found
+        if useless := [text for text, is_seed in zip(found, taken, strict=True) if not is_seed]:
+            logger.warning("No URL in %s, %d times, such as %r", self._key, len(useless), useless[0][:200])
+            await self._remove(kind, useless)
+            self._at = 0.0  # nothing has to be waited for
 
     async def _read(self, kind: str) -> Any:
         match kind:
