@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ _AWAY: Final = (
     SlotMoves,
 )
 """Messages of errors from which redis-py has removed the name."""
+_NO_PASSWORD: Final = re.compile("NOAUTH|HELLO must be called")
 _HUNG_UP: Final = (ssl.SSLError, ConnectionResetError, BrokenPipeError)
 _TRANSIENT: Final = (
     "LOADING",
@@ -148,6 +150,10 @@ def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
 def _why_not(error: BaseException, params: Mapping[str, Any]) -> str:
     """Why Redis cannot be reached; of a certificate, what to do."""
     causes, where = list(_causes(error)), shown(params)
+    if any(isinstance(cause, redis.AuthenticationError) or _NO_PASSWORD.search(str(cause)) for cause in causes):
+        return (
+            f"Redis at {where} wants another name and password: redis://NAME:PASSWORD@HOST, or redis://:PASSWORD@HOST"
+        )
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
@@ -178,17 +184,18 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 def check(client: redis.Redis | redis.RedisCluster) -> None:
     """Raises `OptionError` for a Redis that may lose a crawl. What a managed one does not tell is let pass."""
     for node, facts in _facts(client).items():
+        name = f"Redis {node}".strip()
         policy = facts.get("maxmemory_policy", "noeviction")
         limited = int(facts.get("maxmemory", 0)) > 0
         if limited and policy != "noeviction":
             raise OptionError(
-                f"Redis {node} has maxmemory-policy {policy}: when it is full it throws parts of the crawl away, "
+                f"{name} has maxmemory-policy {policy}: when it is full it throws parts of the crawl away, "
                 "and URLs would be lost or fetched twice. Set `maxmemory-policy noeviction`, or "
                 "SITECRAWL_CLUSTER_UNSAFE=True if you accept that"
             )
         if not int(facts.get("aof_enabled", 1)):
             raise OptionError(
-                f"Redis {node} has no append-only file: a restart would lose the crawl, or its last minutes. "
+                f"{name} has no append-only file: a restart would lose the crawl, or its last minutes. "
                 "Set `appendonly yes`, or SITECRAWL_CLUSTER_UNSAFE=True if you accept that"
             )
 
@@ -201,6 +208,13 @@ def _facts(client: redis.Redis | redis.RedisCluster) -> dict[str, dict[str, Any]
         return {"": client.info("everything")}
     except redis.RedisError as error:
         raise StorageError(f"Redis does not answer INFO: {error}") from error
+
+
+def refusal(error: BaseException) -> str:
+    """Why Redis refuses a step that it will refuse again."""
+    if "WRONGTYPE" in str(error):
+        return "a key of the crawl has something else in it, `scrapy check-crawl redis://...` names it"
+    return str(error)
 
 
 def back_off(failures: int) -> float:

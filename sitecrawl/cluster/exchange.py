@@ -18,7 +18,7 @@ import redis
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.compaction import Compaction
-from sitecrawl.cluster.connection import back_off, closed_is_away, is_transient
+from sitecrawl.cluster.connection import back_off, closed_is_away, is_transient, refusal
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.leases import Renewal
@@ -194,7 +194,7 @@ class Exchange:
     def _fault(self, error: BaseException, failures: int) -> None:
         """Raises `StorageError` if the next attempt would fail, too."""
         if not is_transient(error):
-            raise StorageError(f"Redis refuses the crawl's work: {error}") from error
+            raise StorageError(f"Redis refuses the crawl's work: {refusal(error)}") from error
         self._listener.counted("cluster/faults", 1)
         self._wait(waits=True)
         self.scope.forget_answers()  # it may come back with less than it was told
@@ -274,7 +274,7 @@ class Exchange:
         commits, of = [], []
         for held in [one for one in self._holdings.all if not one.is_lost]:
             if self._store.leases.has_lost(held.partition, held.token):
-                await self._lending.lose(held)
+                await self._lending.fenced(held)
                 continue
             entries: list[Entry | None] = [*held.unsent]
             if not entries and held.arrived:
@@ -297,7 +297,7 @@ class Exchange:
     async def _committed(self, held: Held, commit: Commit, number: int | None) -> None:
         if number is None:
             if not held.is_lost:
-                await self._lending.lose(held)
+                await self._lending.fenced(held)
             return
         held.arrived = [name for name in held.arrived if name not in commit.arrived]
         held.log += len(commit.entry.data) if commit.entry is not None else 0

@@ -17,7 +17,7 @@ import redis
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
 from sitecrawl.base.hashing import HASH_NAME, new_key
 from sitecrawl.cluster.address import shown
-from sitecrawl.cluster.connection import back_off, check, connect, is_transient
+from sitecrawl.cluster.connection import back_off, check, connect, is_transient, refusal
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import PLACE, Run
@@ -61,7 +61,7 @@ def join(options: ClusterOptions) -> Joined:
         key = _patiently(lambda: _open_crawl(client, options), shown(options.redis))
         return Joined(options, key, is_cluster)
     except redis.RedisError as error:  # read-only, or not for this user
-        raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
+        raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {refusal(error)}") from error
     finally:
         client.close()
 
@@ -92,6 +92,8 @@ def begin(joined: Joined, session: str) -> Run:
                 logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, wanted)
             heard_of = alive
             _wait(_LOOK)
+    except redis.RedisError as error:
+        raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {refusal(error)}") from error
     finally:
         client.close()
 

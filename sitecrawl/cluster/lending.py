@@ -19,6 +19,7 @@ from functools import partial
 from math import inf
 from typing import Final, TypeVar
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.compaction import in_thread
 from sitecrawl.cluster.entries import Entry, unpack_entry
 from sitecrawl.cluster.holdings import Held
@@ -95,6 +96,17 @@ class Lending:
             held.is_sure = True
         if unsure:
             self._holdings.keep_tokens()
+
+    async def fenced(self, held: Held) -> None:
+        """Redis takes nothing of a partition any more. Raises `StorageError` if it is lent to another worker of the
+        same name: two of them would take it from one another for ever.
+        """
+        if await self._store.is_lent_to_namesake(held.partition, held.token):
+            raise StorageError(
+                f"Another worker works with a copy of {self._holdings.database.path.parent}: each needs a JOBDIR of "
+                "its own, which has to be empty when it begins"
+            )
+        await self.lose(held)
 
     async def lose(self, held: Held) -> None:
         """Another worker has had it, or Redis has forgotten some of it. What is there stays, also if its answer was

@@ -73,6 +73,12 @@ class PartitionStore:
         self.leases.hold(partition, int(answer[0]), asked_at + ms / 2000)
         return int(answer[0]), bool(answer[1])
 
+    async def is_lent_to_namesake(self, partition: int, token: int) -> bool:
+        """Whether a worker with this one's name has the partition, with another token than this one."""
+        lease: bytes = await self._client.get(self.keys.base(partition) + "lease") or b""
+        other, _, name = lease.decode(errors="replace").partition(":")
+        return name == self.session and other not in {"0", str(token)}
+
     async def commit(self, commits: Sequence[Commit]) -> list[int | None]:
         """Renew leases, with an entry or without. Returns each time the newest entry's number, None where another
         worker has the partition now, or Redis has less of it than it once had.

@@ -46,11 +46,17 @@ async def beat(steps: Steps, run: Run, session: str, seconds: float, short: Iter
     """The worker called `session` is alive for so long; 0 while it rests. The limit keeps its partitions `short` from
     fetching. What holds now is in `run` then.
 
-    Raises `StorageError` if another run has begun meanwhile, with another limit in its settings.
+    Raises `StorageError` if another run has begun meanwhile, with another limit in its settings, or if Redis has
+    none.
     """
     told = [" ".join(map(str, short))] if run.max_pages else []
     answer = await steps.run("beat", PLACE, session, int(1000 * seconds), *told)
     account, ended, names, limits, max_pages, found = answer
+    if run.wanted and not limits:
+        raise StorageError(
+            "Redis does not have this crawl any more: it was emptied, or restarted without its data. The pages that "
+            "are stored stay; to crawl the rest, begin anew in another JOBDIR"
+        )
     if account > run.account:
         if limits.decode() != run.wanted:
             raise StorageError(

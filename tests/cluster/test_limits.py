@@ -15,7 +15,7 @@ from redis_servers import Server
 from syntheticweb import Web
 from waiting import until_async
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
@@ -156,6 +156,44 @@ class TestWorkers:
                 assert "anew with SITECRAWL_MAX_PAGES=9 while" in str(worker.heard.errors[0])
 
         asyncio.run(run())
+
+
+class TestStrangeRedis:
+    """Each ends in one line of ours."""
+
+    def error(self, redis: Server, tmp_path: Path, spoil: Callable[[Any, BareWorker], object]) -> str:
+        """What a worker says that had a partition when that was done."""
+
+        async def run() -> str:
+            async with working(redis, tmp_path, shards=1) as worker:
+                held = worker.frontier.holdings.held
+                await until_async(lambda: worker.has_finished() or (held and not held[0].unsent), "its partition")
+                with redis.client() as client:
+                    spoil(client, worker)
+                worker.seed("http://a.example/")
+                await until_async(lambda: worker.heard.errors, "an error")
+                return str(worker.heard.errors[0])
+
+        return asyncio.run(run())
+
+    def test_it_was_emptied(self, redis: Server, tmp_path: Path) -> None:
+        """It is no end of the crawl."""
+        assert "does not have this crawl any more" in self.error(redis, tmp_path, lambda client, _: client.flushall())
+
+    def test_a_worker_with_a_copy_of_the_directory(self, redis: Server, tmp_path: Path) -> None:
+        """It has the same name, so Redis lends each what the other has."""
+
+        def lend(client: Any, worker: BareWorker) -> None:
+            client.set(f"{BASE}lease", f"9{worker.frontier.holdings.held[0].token}:{worker.frontier.session}")
+
+        assert f"with a copy of {tmp_path}:" in self.error(redis, tmp_path, lend)
+
+    @pytest.mark.parametrize("name", ["run", "workers", "crawl"])
+    def test_a_key_of_another_type(self, redis: Server, name: str) -> None:
+        with redis.client() as client:
+            client.set(BASE + name, "x")
+        with pytest.raises(StorageError, match="`scrapy check-crawl"):
+            begin(join(ClusterOptions({"url": redis.url}, "test", shards=1)), "one")
 
 
 def begin_again(redis: Server, folder: Path, seeds: str, **settings: Any) -> Worker:

@@ -125,6 +125,19 @@ class TestJoining:
             join(ClusterOptions({"url": f"redis://127.0.0.1:{redis.port}/0?username=weak&password=secret"}, "test"))
         assert "secret" not in str(refused.value)
 
+    @pytest.mark.parametrize("given", ["", ":wrong@"])
+    def test_no_password_or_a_wrong_one(self, redis: Server, given: str) -> None:
+        """One line says where it is written, and not what it was."""
+        with redis.client() as client:
+            client.config_set("requirepass", "right")
+            try:
+                url = f"redis://{given}127.0.0.1:{redis.port}/0"
+                with pytest.raises(StorageError, match="wants another name and password: redis://") as refused:
+                    join(ClusterOptions({"url": url}, "test"))
+                assert "wrong" not in str(refused.value)
+            finally:
+                client.config_set("requirepass", "")
+
     @pytest.mark.deep
     def test_redis_that_is_full(self, redis: Server) -> None:
         """It is waited for: whoever starts then goes on as soon as there is room."""
