@@ -7,7 +7,9 @@ and asked for once more. If `HOPELESS` of a host in a row have dripped on the se
 after `SHORT` as well.
 
 While other URLs wait for its seat (`Host.puts_off`), a first attempt is put off sooner: when hardly anything has
-come for `_PUT_OFF` times the host's usual time, and for as long as it came well before.
+come for `_PUT_OFF` times the host's usual time, and for as long as it came well before. If no other download has
+begun in the last half of that, though some are under way, all of them stand still: a server, a network, or this
+machine, and not the URL. Then it has twice that time once more; if it is a URL that hangs, that is all it costs.
 """
 
 from __future__ import annotations
@@ -120,8 +122,8 @@ class Running:
     """A watched download, in the set `running` while entered."""
 
     __slots__ = (
-        "_alarm", "_arrived", "_asked", "_began", "_drips", "_ends", "_had", "_host", "_patience", "_progress",
-        "_puts_off", "_rings", "_running", "_silent", "_slow", "_timeout", "_url", "_well", "download",
+        "_alarm", "_arrived", "_asked", "_drips", "_ends", "_had", "_host", "_patience", "_progress", "_puts_off",
+        "_rings", "_running", "_silent", "_slow", "_stood_still", "_timeout", "_url", "_well", "began", "download",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +151,8 @@ class Running:
         """Times of its alarm and of its end, on the loop's clock."""
         self._had = 0
         """Bytes received at the last alarm."""
+        self._stood_still = False
+        """Whether it has had more time because all stood still."""
         self._progress = -1
         self._silent = 0.0
         self._drips = drips
@@ -171,9 +175,9 @@ class Running:
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start its time on the clock of `loop`."""
-        self._began = loop.time()
+        self.began = loop.time()
         if self._timeout:
-            self._ends = self._began + self._timeout
+            self._ends = self.began + self._timeout
         self._set_alarm(loop, 0.0)
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, well: float) -> None:
@@ -190,11 +194,23 @@ class Running:
         had, self._had = self._had, self.download.arrived
         comes = self._had > 0 and self._had - had >= patience * self._puts_off[1]
         is_late = loop.time() - self._rings > patience / 2  # it was here that nobody had time for what came
-        if comes or is_late or self._asked is None or not self._asked.puts_off():
-            self._set_alarm(loop, loop.time() - self._began if comes else 0.0)
+        if comes or is_late:
+            self._set_alarm(loop, loop.time() - self.began if comes else 0.0)
+            return
+        if self._stands_still(self._rings - patience / 2):
+            self._stood_still = True
+            self._set_alarm(loop, 2 * patience)
+            return
+        if self._asked is None or not self._asked.puts_off():
+            self._set_alarm(loop, 0.0)
             return
         error = PutOff if self._had else NothingYet
         self.download.end(error(f"Hardly anything came for {patience:.2g} seconds, and other URLs wait"))
+
+    def _stands_still(self, since: float) -> bool:
+        """Whether others are under way, and none of them has begun since then; said once."""
+        others = self._running - {self}
+        return bool(others) and not self._stood_still and all(one.began <= since for one in others)
 
     def cut_off(self, why: str) -> None:
         """End a dripping download."""

@@ -151,11 +151,15 @@ class Busy(Host):
         return self.others and self.pace.puts_off(1)
 
 
-def begun(usual: float, *, timeout: float = 60.0, min_rate: float = 100.0) -> tuple[Clock, Arriving, Busy]:
+def begun(
+    usual: float, *, timeout: float = 60.0, min_rate: float = 100.0, beside: set[Running] | None = None
+) -> tuple[Clock, Arriving, Busy]:
     """A first attempt at a host that usually takes so long."""
     clock, download, host = Clock(), Arriving(), Busy(b"", "a.example")
     host.pace.took(usual)
-    running = Running(set(), download, "http://a.example/", timeout, None, asked=host, puts_off=(5.0, min_rate))
+    running = Running(
+        beside or set(), download, "http://a.example/", timeout, None, asked=host, puts_off=(5.0, min_rate)
+    )
     running.begin(cast(asyncio.AbstractEventLoop, clock))
     return clock, download, host
 
@@ -169,6 +173,30 @@ def test_nothing_comes() -> None:
     clock, download, host = begun(1.0)
     clock.ring()
     assert (clock.now, ended(download), host.pace.in_row) == (5.0, "NothingYet", 1)
+
+
+def other(began: float) -> Running:
+    """Another download that is under way."""
+    clock, running = Clock(), Running(set(), Arriving(), "http://b.example/", 0.0, None)
+    clock.now = began
+    running.begin(cast(asyncio.AbstractEventLoop, clock))
+    return running
+
+
+def test_all_stand_still() -> None:
+    """It is no fault of the URL if nothing else has begun for half of that time, either. That holds once."""
+    clock, download, host = begun(1.0, beside={other(0.0), other(2.5)})
+    clock.ring()
+    assert (clock.now, download.error, host.pace.in_row) == (5.0, None, 0)
+    clock.ring()
+    assert (clock.now, ended(download), host.pace.in_row) == (15.0, "NothingYet", 1)
+
+
+def test_others_go_on() -> None:
+    """It is the URL that hangs."""
+    clock, download, _ = begun(1.0, beside={other(0.0), other(2.6)})
+    clock.ring()
+    assert (clock.now, ended(download)) == (5.0, "NothingYet")
 
 
 def test_nothing_else_waits() -> None:
