@@ -53,8 +53,8 @@ def _is_askable(record: UrlRecord) -> bool:
 
 
 def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
-    """Whether this is a page that can be compared with an earlier version."""
-    return page is not None and 200 <= page.status < 300 and not page.quarantined
+    """Whether this is a page that can be compared with an earlier version. So is one of several choices (300)."""
+    return page is not None and 200 <= page.status <= 300 and not page.quarantined
 
 
 def importance_of(crawl: Crawl, record: UrlRecord) -> float:

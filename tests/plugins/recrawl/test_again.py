@@ -215,6 +215,18 @@ def test_without_a_crawl(tmp_path: Path) -> None:
     assert not rounds_of(tmp_path / "job")
 
 
+def test_choices(tmp_path: Path) -> None:
+    """A page of choices (300) has changed, in the count as in the list; it leads nowhere by itself."""
+    job = tmp_path / "job"
+    with LocalWeb({"/": linked("/a"), "/a": page("a")}) as web:
+        crawl(web.root, job)
+        web.pages = {"/": linked("/a"), "/a": Answer(b"<p>which of two", 300, HTML)}
+        crawl(web.root, job, again=1)
+    (found,) = rounds_of(job)
+    assert (found.changed, found.moved) == (1, 0)
+    assert scrapy("changes", "-d", str(job)).stdout.count("changed ") == 1
+
+
 def test_update(tmp_path: Path) -> None:
     """`scrapy update` needs the directory alone: spider and arguments are those of the last run."""
     job = tmp_path / "job"
