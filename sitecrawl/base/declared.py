@@ -110,7 +110,8 @@ DATABASE_URL: Final = Setting("SITECRAWL_DATABASE_URL", "", "URL",
 
 # What a person sees
 LOG_JSON: Final = Setting("SITECRAWL_LOG_JSON", False, "yes or no",
-    "The log is JSON lines with `time`, `level`, `logger`, `message` and `exception`.")
+    "After Scrapy's first two entries, its versions, the log is JSON lines with `time`, `level`, `logger`, `message` "
+    "and `exception`.")
 PROGRESS: Final = Setting("SITECRAWL_PROGRESS", "auto", "auto, True or False",
     "The live line. `auto`: if stderr is a terminal.", choices=("auto", "True", "False", "true", "false", "1", "0"))
 EXIT_CODES: Final = Setting("SITECRAWL_EXIT_CODES", True, "yes or no",
