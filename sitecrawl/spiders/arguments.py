@@ -17,6 +17,8 @@ from sitecrawl.urls.url import CRAWLED, Url
 
 RENDER: Final = ("0", "1", "auto")
 """What the argument `render` may be."""
+ENDLESS: Final = ("recrawl", "watch")
+"""Arguments of crawls that go on until they are stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _again(given: Mapping[str, Any]) -> float | None:
     value = str(given.get("again", "0"))
     if value == "0":
         return None
-    for other in ("recrawl", "watch"):
+    for other in ENDLESS:
         if _switch(given, other):
             raise OptionError(f"again is one round and its end, and {other}=1 goes on: give one of them")
     if value == "1":

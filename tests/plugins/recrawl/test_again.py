@@ -253,6 +253,16 @@ def test_update(tmp_path: Path) -> None:
     assert (missing.returncode, "holds no crawl" in missing.stderr) == (1, True)
 
 
+def test_update_of_a_crawl_without_an_end(tmp_path: Path) -> None:
+    """A round ends, though the last run was to go on: what it was told of that is left out."""
+    job = tmp_path / "job"
+    with LocalWeb({"/": linked("/a"), "/a": page("a")}) as web:
+        assert crawl(web.root, job, recrawl=1, watch=1, CLOSESPIDER_PAGECOUNT=1).returncode == 0
+        done = scrapy("update", str(job), settings={"SITECRAWL_DELAY_FACTOR": 0})
+    assert done.returncode == 0, done.stderr
+    assert len(rounds_of(job)) == 1
+
+
 PLAIN = """
 from scrapy import Spider
 

@@ -12,12 +12,14 @@ from sitecrawl.console.commands.crawl import Command as CrawlCommand
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.crawldir.given import given_to
 from sitecrawl.scheduler import NO_ROUNDS
+from sitecrawl.spiders.arguments import ENDLESS
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
 
 
 class Command(CrawlCommand):
     """As `scrapy crawl` with `-a again=1`, in the directory of a crawl, by its spider, and with the arguments of its
-    last run. What is named here counts instead; settings are not remembered. Exit codes are those of `scrapy crawl`.
+    last run, but for those of crawls without an end. What is named here counts instead; settings are not remembered.
+    Exit codes are those of `scrapy crawl`.
     """
 
     def syntax(self) -> str:
@@ -37,7 +39,7 @@ class Command(CrawlCommand):
             spider = manifest_of(directory).spider
             self._check(spider)
             with database_to_read(directory) as database:
-                given = given_to(database)
+                given = {name: text for name, text in given_to(database).items() if name not in ENDLESS}
         except SitecrawlError as error:
             self._refuse(str(error))
             return
