@@ -211,6 +211,18 @@ def test_a_dead_host_has_one_more_chance(bench):
     assert crawl.frontier.next().key == given_up[0]
 
 
+def test_what_is_under_way_when_a_host_is_given_up(bench):
+    """It fails like what waits, if the host has never answered, and does not wait for another chance."""
+    crawl = bench(max_failures=2, max_first_failures=2, per_host=3)
+    first, *others = [crawl.frontier.next() for _ in range(3)]
+    for visit in (first, *others):
+        crawl.frontier.downloaded(visit, 0.0, failed=True)
+        crawl.frontier.retry(visit, priority=-1, request=None)
+        assert visit is first or crawl.frontier.next() is None
+    assert crawl.frontier.is_finished()
+    assert (crawl.frontier.figures.waiting, crawl.frontier.counts.failed) == (0, 10)
+
+
 def test_what_waits_for_a_host_that_has_answered_stays(bench):
     """The crawl ends without it, says so, and its next run asks again; who waits for a request is told at once."""
     crawl = bench(max_failures=2)

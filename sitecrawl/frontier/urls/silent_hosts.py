@@ -61,7 +61,8 @@ class SilentHosts:
                     host.free_at = now + _GIVE_UP_PAUSE
                     return None
         levels = self._levels.pop(host.key, Counter())
-        if host.queued:
+        is_all_under_way = not host.has_answered and host.queued == sum(1 for _ in self._states.under_way(host))
+        if host.queued and not is_all_under_way:  # that comes back, and fails like the rest
             host.free_at = now + self._politeness.revival
             self._add(host, levels)
         return None
