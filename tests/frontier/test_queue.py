@@ -84,6 +84,16 @@ class QueueMachine(RuleBasedStateMachine):
             self.open_puts.discard(expected)
             self.open_deletes.add(expected)
 
+    @precondition(lambda self: set(self.waiting) - self.volatile)
+    @rule(data=st.data())
+    def drop(self, data):
+        """Its URL stands at another place by now."""
+        entry = data.draw(st.sampled_from(sorted(set(self.waiting) - self.volatile)))
+        self.queue.drop(entry)
+        self.waiting.remove(entry)
+        self.open_puts.discard(entry)
+        self.open_deletes.add(entry)
+
     @rule()
     def checkpoint(self):
         """What was taken is done by now, so it goes from the disk."""
@@ -157,6 +167,16 @@ def test_taken_entries_that_fill_a_refill(database, head):
     put(database, *early, *late, *(bytes([0, n]) for n in range(3 * head)))
     queue.trim()
     assert set(take_all(queue)) >= {*late, *(bytes([0, n]) for n in range(3 * head))}
+
+
+def test_a_dropped_entry_that_comes_again_counts(database):
+    """A URL may come back to a place that it has left."""
+    queue = DiskQueue(database, PREFIX, empty=True)
+    queue.push(b"aa")
+    queue.drop(b"aa")
+    assert queue.peek() is None
+    queue.push(b"aa")
+    assert take_all(queue) == [b"aa"]
 
 
 @pytest.mark.parametrize("prefix", [b"\x00" * 8, b"\xff" * 8, b"a\xff\xff\xff\xff\xff\xff\xff"])

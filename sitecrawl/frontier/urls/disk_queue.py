@@ -12,6 +12,8 @@ Invariants:
 - Entries that are pushed as volatile are never on disk, so they are never trimmed.
 - An entry stays on disk until its URL is done: a crash forgets which entries were taken, never an entry. An entry
   may therefore be met twice; the frontier asks the URL's record whether it still stands.
+- `_void` names entries that were put aside by `drop`, until the next checkpoint, after which they are in neither. The
+  heap loses them where they come first: most of what credit moves forward leaves one behind.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _SERIAL_BYTES = 4
 class DiskQueue:
     """The queue of the URLs whose keys begin with `prefix`; in another `family`, of whatever its keys stand for."""
 
-    __slots__ = ("_database", "_family", "_heap", "_horizon", "_size", "_tail", "_volatile", "prefix")
+    __slots__ = ("_database", "_family", "_heap", "_horizon", "_size", "_tail", "_void", "_volatile", "prefix")
 
     def __init__(
         self, database: Database, prefix: bytes, *, empty: bool, head: int = HEAD_ENTRIES, family: str = FAMILY
@@ -48,6 +50,7 @@ class DiskQueue:
         self._size = head
         self._heap: list[bytes] = []
         self._volatile: list[bytes] = []
+        self._void: set[bytes] = set()
         self._horizon = b""
         self._tail = not empty
         """Whether the disk may hold entries beyond the horizon."""
@@ -63,6 +66,7 @@ class DiskQueue:
 
     def push(self, entry: bytes, *, volatile: bool = False) -> None:
         """Add an entry. Unless it is volatile, the caller puts it on disk with its next checkpoint."""
+        self._void.discard(entry)
         heapq.heappush(self._volatile if volatile else self._heap, entry)
 
     def peek(self) -> bytes | None:
@@ -79,9 +83,17 @@ class DiskQueue:
         if self.peek() == entry:
             self.pop()
 
+    def drop(self, entry: bytes) -> None:
+        """Put aside an entry that its URL has left for another one. The caller deletes it on disk."""
+        self._void.add(entry)
+
     def _best(self) -> list[bytes]:
-        if self._tail and (not self._heap or self._heap[0] > self._horizon):
-            self._refill()
+        while True:
+            if self._tail and (not self._heap or self._heap[0] > self._horizon):
+                self._refill()
+            if not self._heap or self._heap[0] not in self._void:
+                break
+            heapq.heappop(self._heap)
         if self._volatile and (not self._heap or self._volatile[0] < self._heap[0]):
             return self._volatile
         return self._heap
@@ -104,10 +116,15 @@ class DiskQueue:
         return random.choice(self._heap) if self._heap else None
 
     def trim(self) -> None:
-        """Forget what the disk holds anyway. Call it after a checkpoint, and only then."""
-        if self._tail:
-            self._heap = [entry for entry in self._heap if entry <= self._horizon]
+        """Forget what the disk holds anyway, and what it has lost. Call it after a checkpoint, and only then."""
+        if self._tail or self._void:
+            self._heap = [
+                entry
+                for entry in self._heap
+                if (entry <= self._horizon or not self._tail) and entry not in self._void
+            ]
             heapq.heapify(self._heap)
+            self._void.clear()
         if len(self._heap) > 2 * self._size:
             self._heap = heapq.nsmallest(self._size, self._heap)
             self._horizon = self._heap[-1]

@@ -260,13 +260,18 @@ class UrlStates:
         """Let a URL that waits do so in the place that so much credit gives it."""
         host = self.host_of(record)
         section = host.sections[record.section]
-        self._entries.delete(section.key + record.rank + key)
+        self._withdraw(section, record.rank + key)
         paid = self._link_credit.ledger.policy.dividend
         facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance, paid=paid)
         record.rank = self._order.rank(facts)
         self._entries.put(section.key + record.rank + key)
         section.queue.push(record.rank + key)
         self._hosts.changed(host, section)
+
+    def _withdraw(self, section: Section, entry: bytes) -> None:
+        """Take an entry that its URL leaves for another one out of the queue."""
+        self._entries.delete(section.key + entry)
+        section.queue.drop(entry)
 
     def prefer(self, key: bytes, priority: int) -> Host | None:
         """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
@@ -278,7 +283,7 @@ class UrlStates:
         host = self.host_of(record)
         section = host.sections[record.section]
         self._counts.wait(record, -1, host)
-        self._entries.delete(section.key + record.rank + key)
+        self._withdraw(section, record.rank + key)
         record.rank = with_priority(record.rank, priority)
         self._counts.wait(record, 1, host)
         self._entries.put(section.key + record.rank + key)
@@ -290,7 +295,7 @@ class UrlStates:
     def move(self, key: bytes, record: UrlRecord, host: Host, section: Section) -> None:
         """Let a stored URL that waits do so in another section of its host, in the same place."""
         before = host.sections[record.section]
-        self._entries.delete(before.key + record.rank + key)
+        self._withdraw(before, record.rank + key)
         before.queued -= 1
         section.queued += 1
         self.recount(record, host, section)
