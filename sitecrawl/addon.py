@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
+from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -111,6 +113,7 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinksMiddleware": 950,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
+_SIGNALS: Final = "sitecrawl.extensions.signal_manager.Signals"
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", "middlewares.DecodingMiddleware", 590),
@@ -125,6 +128,12 @@ _SCRAPYS_COOKIES: Final = (
 
 class Addon:
     """Scrapy calls `update_settings` before it builds the crawler's components."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Addon:
+        if type(crawler.signals) is SignalManager:  # a project's own stays
+            crawler.signals = load_object(_SIGNALS)(crawler.signals.sender)
+        return cls()
 
     def update_settings(self, settings: Settings) -> None:
         mask_logs()
