@@ -118,6 +118,11 @@ _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", "middlewares.DecodingMiddleware", 590),
     ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
+    (
+        "scrapy.downloadermiddlewares.stats.DownloaderStats",
+        "sitecrawl.extensions.downloader_stats.DownloaderStats",
+        850,
+    ),
 )
 """Scrapy's middlewares in whose places ours come, unless the project names them, and their order."""
 _SCRAPYS_COOKIES: Final = (
