@@ -23,7 +23,7 @@ def explain(unit: Host | Section, fetches: int) -> str:
     if trap.reason == Reason.FULL:
         return f"{counted(unit.fetched, 'page')} fetched, as many as its sheet allows ({numbers})"
     if trap.reason == Reason.JOINED:
-        waiting = f"{unit.queued:,} of {counted(unit.known, 'URL')} waiting"
+        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
         return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
     return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(unit)} ({numbers})"
 
