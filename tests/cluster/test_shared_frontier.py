@@ -27,6 +27,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import compaction, exchange
 from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.partition_store import Extent, PartitionStore
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.urls.record import UrlState
@@ -315,6 +316,36 @@ def test_a_worker_that_is_slower_than_its_leases(
                 await one.round()
                 one.checkpoint()
             assert set(one.frontier.holdings.held) == set(range(PARTITIONS))
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.usefixtures("nobody_is_late")
+def test_a_worker_that_stopped_while_it_took_a_partition(
+    tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is over and another worker has the partition when it goes on: what it let in is nothing."""
+    real = PartitionStore.extent
+
+    async def crawl() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            one, two = crowd.workers
+
+            async def stops(store: PartitionStore, partition: int) -> Extent:
+                monkeypatch.setattr(PartitionStore, "extent", real)
+                with redis.client() as client:
+                    client.delete(Keys("shared", PARTITIONS).base(partition) + "lease")
+                await two.round()
+                two.checkpoint()
+                assert partition in two.frontier.holdings.held
+                return await real(store, partition)
+
+            monkeypatch.setattr(PartitionStore, "extent", stops)
+            await one.round()
+            one.checkpoint()
+            await one.round()
+            assert one.heard.counts["cluster/lost_partitions"] == 1
+            assert await crowd.run(Random(1)) == all_pages()
 
     asyncio.run(crawl())
 
