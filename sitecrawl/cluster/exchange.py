@@ -248,10 +248,8 @@ class Exchange:
         """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""
         before, self.renewal.is_resting = self._run_of_crawl.account, self._worker.is_resting
         seconds = 0.0 if self._worker.is_resting else self._store.leases.seconds
-        short = self._worker.short()
-        ended, alive, self._short = await beat(
-            self._store.steps, self._run_of_crawl, self._store.session, seconds, short
-        )
+        steps, session, short = self._store.steps, self._store.session, self._worker.short
+        ended, alive, self._short = await beat(steps, self._run_of_crawl, session, seconds, short)
         if self._run_of_crawl.account != before:
             self._worker.turn()
             self.kick()

@@ -86,8 +86,8 @@ class SharedFrontier(Peers):
         self._flushed_at = 0.0
         self._paused_at: float | None = None
         """Since when it was asked for nothing."""
-        self._told_short: list[int] = []
-        """Partitions that the limit of pages keeps from fetching, as Redis was told last."""
+        self._short: list[int] = []
+        """Partitions that the limit of pages kept from fetching when it was asked last."""
         self._has_nothing = False
         """Whether there was nothing to hand out when it was asked for last."""
         self._leases = renewal.leases
@@ -261,8 +261,9 @@ class SharedFrontier(Peers):
                 return visit
         if has_asked_all:
             self._page_limit.asked(now)
-        if self._page_limit.short != self._told_short:
-            self.exchange.kick()
+        if (short := self._page_limit.short) != self._short:
+            self._short = short
+            self.exchange.kick()  # once: where Redis is away the next round tells it
         return None
 
     def give(self, short: Iterable[int]) -> None:
@@ -274,10 +275,10 @@ class SharedFrontier(Peers):
         """Whether all wait until the limit of pages holds everywhere."""
         return not self._page_limit.is_open
 
+    @property
     def short(self) -> list[int]:
-        """Partitions here that the limit of pages keeps from fetching, to tell Redis of them."""
-        self._told_short = self._page_limit.short
-        return self._told_short
+        """Partitions here that the limit of pages keeps from fetching."""
+        return self._page_limit.short
 
     @property
     def wants_checkpoint(self) -> bool:
