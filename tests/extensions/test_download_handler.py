@@ -165,7 +165,7 @@ def test_a_304_that_was_not_asked_for(tmp_path: Path) -> None:
         states, stats = crawl(web.root, tmp_path / "job", RETRY_TIMES=1)
     assert web.paths().count("/a") == 2
     assert states[f"{web.root}/a"] == UrlState.FAILED
-    assert stats["downloader/exception_type_count/sitecrawl.extensions.download_errors.BadAnswer"] == 2
+    assert stats["downloader/exception_type_count/sitecrawl.crawl.download_errors.BadAnswer"] == 2
     why = scrapy("why", "-d", str(tmp_path / "job"), f"{web.root}/a").stdout
     assert "no proper HTTP" in why
 

@@ -40,9 +40,9 @@ WORK = (
     "plugins.remote.store.Remote.send: put",
 )
 END = (
-    "seen.bloom.ScalableBloom.save: fsync",
-    "seen.bloom.ScalableBloom.save: replace",
-    "seen.bloom.ScalableBloom.save: directory",
+    "frontier.seen.bloom.ScalableBloom.save: fsync",
+    "frontier.seen.bloom.ScalableBloom.save: replace",
+    "frontier.seen.bloom.ScalableBloom.save: directory",
     "frontier.urls.crawl_seen.CrawlSeen.save: batch",
     "plugins.remote.copy.write_snapshot: unlink",
     "plugins.remote.uploads.Upload.send: unlink",
@@ -92,11 +92,11 @@ INDEX = ("plugins.export.fulltext._make: commit", "plugins.export.fulltext.Searc
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
 FOLDER = "plugins.keyword.folder.PageFolder.save: replace"
 SEEN = (
-    *((step, 1) for step in _replaced("seen.store.SeenStore._create_key")),
-    ("seen.exact.RocksSet._write: batch", 1),
-    ("seen.exact.RocksSet._write: batch", 3),
-    ("seen.exact.RocksSet._roll_back: batch", 1),
-    *((step, 1) for step in _replaced("seen.exact.RocksSet.flush")),
+    *((step, 1) for step in _replaced("frontier.seen.store.SeenStore._create_key")),
+    ("frontier.seen.exact.RocksSet._write: batch", 1),
+    ("frontier.seen.exact.RocksSet._write: batch", 3),
+    ("frontier.seen.exact.RocksSet._roll_back: batch", 1),
+    *((step, 1) for step in _replaced("frontier.seen.exact.RocksSet.flush")),
 )
 """With the number of times that a process comes there until it is killed."""
 

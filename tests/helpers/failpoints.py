@@ -47,7 +47,7 @@ _ONE_CALL = {
     "eval": ("eval", "answer"),
 }
 """Names of functions, and the steps that they take."""
-_WAYS = frozenset({"crawldir/durable.py", "seen/files.py", "cluster/steps.py"})
+_WAYS = frozenset({"crawldir/durable.py", "frontier/seen/files.py", "cluster/steps.py"})
 """Modules whose functions take a step for whoever calls them: that is where the point is."""
 
 
