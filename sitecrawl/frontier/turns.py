@@ -7,8 +7,8 @@ order by some value would let whoever has most of it, or makes most of it, go fi
 
 - A *section's* share is what it is worth (`worth`), beside the other circles of its host. Of the host's fetches other
   orders have their part (`portfolio`).
-- A *host's* share is the trust in it (`credit.trust`): it flows from the seeds, and no farm of hosts can make any.
-  A sheet may give it so many times as much (`priority`).
+- A *host's* share is the trust in it (`frontier.credit.trust`): it flows from the seeds, and no farm of hosts can
+  make any. A sheet may give it so many times as much (`priority`).
 
 Nobody's share falls below an even part of `LEAST` of the best one's, or of all. So what waits is fetched, whatever is
 found after it: of k sections that wait, every one gets at least one in `k (k + 1) / LEAST` of those that go by worth,
