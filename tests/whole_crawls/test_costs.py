@@ -31,8 +31,8 @@ Calls = Callable[[str, str], float]
 
 IMPORTS = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "attr/", "zope/", "inspect", "enum")
 CALLS = {
-    "engine": (1350, 1420),
-    "frontier": (720, 720),
+    "engine": (1150, 1230),
+    "frontier": (705, 705),
     "download": (355, 355),
     "crawl, progress, the rest of ours": (340, 340),
     "store": (200, 270),
