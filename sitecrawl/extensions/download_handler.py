@@ -16,7 +16,6 @@ from functools import cached_property, lru_cache, partial
 from time import monotonic
 from typing import Any, Final
 
-from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
@@ -29,7 +28,6 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
-from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.python.failure import Failure
 
@@ -53,6 +51,7 @@ from sitecrawl.crawl.download_errors import (
 from sitecrawl.crawl.requests import CONDITIONS, FIRST_PART, NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.traffic import PUT_OFF
 from sitecrawl.extensions.network import bind_address, check_address, client_of
+from sitecrawl.extensions.signal_manager import is_heard
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.http import addresses
@@ -268,7 +267,7 @@ class _Arriving:
         length = self._reader.length
         self._warn(length or 0)
         self._headers = self._shown(self._reader.headers)
-        if _is_heard(self._crawler.signals, signals.headers_received):
+        if is_heard(signals.headers_received, self._crawler.signals.sender):
             self._send(signals.headers_received, headers=_scrapys(self._headers), body_length=length)
 
     def data(self, data: bytes) -> None:
@@ -326,11 +325,6 @@ class _Arriving:
             self._stop.response = response
             raise self._stop
         return response
-
-
-def _is_heard(manager: SignalManager, signal: object) -> bool:
-    """Whether `signal` has receivers."""
-    return next(liveReceivers(getAllReceivers(manager.sender, signal)), None) is not None
 
 
 def _scrapys(fields: Fields) -> Headers:

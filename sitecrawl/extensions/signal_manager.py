@@ -12,16 +12,18 @@ from pydispatch import dispatcher
 from scrapy.signalmanager import SignalManager
 
 
+def is_heard(signal: Any, sender: Any) -> bool:
+    """Whether anybody is connected to `signal`, or to all signals, of `sender` or of all senders."""
+    for one in (sender, dispatcher.Any):
+        receivers = dispatcher.connections.get(id(one))
+        if receivers and (signal in receivers or dispatcher.Any in receivers):
+            return True
+    return False
+
+
 class Signals(SignalManager):
     """Sends what somebody hears, in Scrapy's way."""
 
     def send_catch_log(self, signal: Any, **named: Any) -> list[tuple[Any, Any]]:
-        return super().send_catch_log(signal, **named) if self._is_heard(signal, named) else []
-
-    def _is_heard(self, signal: Any, named: dict[str, Any]) -> bool:
-        """Whether anybody is connected to `signal`, or to all signals, of its sender or of all."""
-        for sender in (named.get("sender", self.sender), dispatcher.Any):
-            receivers = dispatcher.connections.get(id(sender))
-            if receivers and (signal in receivers or dispatcher.Any in receivers):
-                return True
-        return False
+        heard = is_heard(signal, named.get("sender", self.sender))
+        return super().send_catch_log(signal, **named) if heard else []
