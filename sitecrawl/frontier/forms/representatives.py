@@ -64,7 +64,7 @@ class Representatives:
         """Whether a URL brings its class's content, or has."""
         if record.state == UrlState.QUEUED:
             return key in self._in_flight or not self._states.host_of(record).sections[record.section].trap.is_joined
-        fetched = record.state == UrlState.FETCHED and (200 <= record.status < 300 or record.status in GONE)
+        fetched = record.state == UrlState.FETCHED and (record.has_page or record.status in GONE)
         return fetched or (row is not None and row.failures >= MAX_FAILURES)
 
     def is_same(self, page: tuple[bytes, UrlRecord], row: ClassRow | None, content: bytes) -> bool | None:

@@ -18,6 +18,7 @@ MAX_ATTEMPTS: Final = 0xFFFF
 GONE: Final = frozenset({404, 410})
 """Statuses by which a host says that there is nothing at a URL."""
 
+_NOT_MODIFIED = 304
 _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQBd")
 
 
@@ -94,6 +95,11 @@ class UrlRecord:
     def waits(self) -> bool:
         """Whether it is queued, and will be after a crash."""
         return self.state == _QUEUED and not self.flags & Flag.VOLATILE
+
+    @property
+    def has_page(self) -> bool:
+        """Whether the last response was a success, or said that its page is as it was."""
+        return 200 <= self.status < 300 or self.status == _NOT_MODIFIED
 
     def try_again(self) -> None:
         """One more attempt has been put back."""

@@ -77,7 +77,7 @@ class Recrawling:
         assert self._store is not None
         async for key, record in askable(self._crawl, self._pause):
             known = self._store.get(key)
-            if not 200 <= record.status < 300 or self._is_other(key) or (known is not None and known.interval):
+            if not record.has_page or self._is_other(key) or (known is not None and known.interval):
                 continue
             if known is None:
                 known = Visits(record.fetched)
