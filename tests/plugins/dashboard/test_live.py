@@ -197,8 +197,8 @@ class TestWhoGetsWhat:
 
 class TestWhatItTells:
     def test_overview(self, crawl: Crawl, web: LocalWeb) -> None:
-        """One worker, and the rows of its tables."""
-        told = crawl.json("overview")
+        """One worker, and the rows of its tables; its host has one once an answer has come."""
+        told = until(lambda: found if (found := crawl.json("overview"))["hosts"] else None, "a host")
         (worker,) = told["workers"]
         assert (worker["spider"], worker["state"], worker["resumed"]) == ("generic", "running", False)
         assert 0 < worker["figures"]["fetched"] <= len(web.hits)
