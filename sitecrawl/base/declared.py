@@ -46,8 +46,7 @@ PLUGINS_OFF: Final[Setting[list[Any]]] = Setting("SITECRAWL_PLUGINS_OFF", [], "n
 # Politeness
 DELAY_FACTOR: Final = Setting("SITECRAWL_DELAY_FACTOR", 10.0, "times",
     "After a download that took t seconds, the host rests for t times this factor; 0: no rest.")
-MAX_DELAY: Final = Setting("SITECRAWL_MAX_DELAY", 60.0, "seconds",
-    "The longest pause that `SITECRAWL_DELAY_FACTOR`, a `Crawl-delay` and failures can lead to.")
+MAX_DELAY: Final = limits.CRAWL_DELAY
 CONCURRENT_REQUESTS_PER_IP: Final = Setting("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", 8, "requests",
     "Requests under way to one IP address, over all its hosts; 0: no limit.")
 VERIFY_TLS: Final = Setting("SITECRAWL_VERIFY_TLS", "warn", "name",
@@ -124,7 +123,7 @@ SUMMARY: Final = Setting("SITECRAWL_SUMMARY", True, "yes or no",
 
 SETTINGS: Final[dict[str, Setting[Any]]] = {
     setting.name: setting
-    for setting in [*globals().values(), *reversed(limits.LIMITS)]  # of two with a name the first
+    for setting in [*globals().values(), *limits.LIMITS]
     if isinstance(setting, Setting) and setting.name.startswith("SITECRAWL_")
 }
 """Our settings by name, limits included; also plug-ins' settings after `declare`."""

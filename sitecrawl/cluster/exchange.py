@@ -240,7 +240,7 @@ class Exchange:
         if self._seeds is not None:
             await self._seeds(self._clock())
         await self._look_around()
-        self._worker.give(self._short)
+        self._worker.page_limit.share(self._short)
         if self._partitions.arrivals:
             self._listener.woken()
 
@@ -248,7 +248,7 @@ class Exchange:
         """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""
         before, self.renewal.is_resting = self._run_of_crawl.account, self._worker.is_resting
         seconds = 0.0 if self._worker.is_resting else self._store.leases.seconds
-        steps, session, short = self._store.steps, self._store.session, self._worker.short
+        steps, session, short = self._store.steps, self._store.session, self._worker.page_limit.short
         ended, alive, self._short = await beat(steps, self._run_of_crawl, session, seconds, short)
         if self._run_of_crawl.account != before:
             self._worker.turn()
@@ -342,7 +342,8 @@ class Exchange:
 
     async def _look_around(self) -> None:
         """Read the state of the whole crawl."""
-        if not (self._worker.has_nothing_to_do or self._worker.is_opening) and self._clock() < self._look_at:
+        is_open = self._worker.page_limit.is_open
+        if is_open and not self._worker.has_nothing_to_do and self._clock() < self._look_at:
             return
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()

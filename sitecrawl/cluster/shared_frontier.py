@@ -70,8 +70,8 @@ class SharedFrontier(Peers):
         self._listener = partitions.listener
         self._clock = partitions.clock
         self._watch = watch
-        self._page_limit = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
-        self._recorder = Recorder(partitions, self._page_limit, run)
+        self.page_limit: Final = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
+        self._recorder = Recorder(partitions, self.page_limit, run)
         self._loose = Loose()
         self._whole = Figures()
         """Of all workers, as Redis has heard of them last."""
@@ -148,7 +148,7 @@ class SharedFrontier(Peers):
         """Let in a bundle of messages for a partition that this worker has."""
         held, found = self.holdings.held[partition], Bundle.unpack(bundle)
         self.frontier.receive(found.messages)
-        self._page_limit.receive(held, found)
+        self.page_limit.receive(held, found)
         for act in found.acts:
             act.carry_out(self.frontier.by_hand)
         held.received.append(bundle)
@@ -254,31 +254,17 @@ class SharedFrontier(Peers):
             elif not self._leases.is_sure(held.partition):
                 has_asked_all = False
                 self.frontier.put_back(visit, rest=_SHORT)
-            elif not visit.is_requisite and not self._page_limit.admits(held):
+            elif not visit.is_requisite and not self.page_limit.admits(held):
                 self.frontier.put_back(visit, rest=REST)
             else:
                 held.asked_at = now
                 return visit
         if has_asked_all:
-            self._page_limit.asked(now)
-        if (short := self._page_limit.short) != self._short:
+            self.page_limit.asked(now)
+        if (short := self.page_limit.short) != self._short:
             self._short = short
             self.exchange.kick()  # once: where Redis is away the next round tells it
         return None
-
-    def give(self, short: Iterable[int]) -> None:
-        """Give pages of the limit to partitions of any worker that have none."""
-        self._page_limit.share(short)
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether all wait until the limit of pages holds everywhere."""
-        return not self._page_limit.is_open
-
-    @property
-    def short(self) -> list[int]:
-        """Partitions here that the limit of pages keeps from fetching."""
-        return self._page_limit.short
 
     @property
     def wants_checkpoint(self) -> bool:
@@ -288,7 +274,7 @@ class SharedFrontier(Peers):
             return True
         if self._clock() - self._flushed_at < _SOON:
             return False
-        if self._page_limit.has_gifts or not all(one.is_told for one in held):
+        if self.page_limit.has_gifts or not all(one.is_told for one in held):
             return True
         if not self.has_nothing_to_do:
             return False
@@ -302,7 +288,7 @@ class SharedFrontier(Peers):
 
     def turn(self) -> None:
         """Another limit of pages holds."""
-        self._page_limit.turn()
+        self.page_limit.turn()
         self._listener.woken()
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
@@ -310,7 +296,7 @@ class SharedFrontier(Peers):
         self._whole = whole.figures()
         self.frontier.dispatcher.wants_pages = not self.is_full
         self.partitions.hear(whole)
-        self._page_limit.hear(whole)
+        self.page_limit.hear(whole)
         is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals
         is_between_levels = is_sure and self.has_nothing_to_do and whole.is_still
         if is_between_levels and whole.level is not None and whole.level > self.partitions.level:

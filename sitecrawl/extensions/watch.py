@@ -72,7 +72,6 @@ class Watch:
         self._max_idle = limits.IDLE_TIME.read_most(crawler.settings)
         self._min_rate = limits.RATE.value
         self._puts_off = _PUT_OFF, self._min_rate
-        self._patience = SHUTDOWN_SECONDS
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
         self._running: set[Running] = set()
@@ -103,7 +102,7 @@ class Watch:
         if passed > 2 * self._seconds:  # it was here that nobody had time for what came
             passed, silent = 0.0, self._seconds
         if self._cut_off_at == inf and is_closing(self._crawler):
-            self._cut_off_at = now + self._patience
+            self._cut_off_at = now + SHUTDOWN_SECONDS
         for running in list(self._running):
             if now >= self._cut_off_at:
                 running.download.end(Interrupted("The crawl is being stopped"))
