@@ -102,6 +102,7 @@ class TestFaults:
             entry = int(client.hget(key(1, "state"), "entry") or 0)
             client.hset(key(1, "state"), "entry", entry + 3)
             token = int(client.get(key(2, "token")) or 0)
+            client.hsetnx(key(2, "tokens"), str(token), 0)  # lent just before the kill, it has none yet
             client.set(key(2, "token"), 5)
             client.set(key(3, "lease"), "7:someone")
             client.hset(key(4, "senders"), "0", 10_000)
