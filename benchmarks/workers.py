@@ -6,7 +6,8 @@
 The first starts `scrapy crawl generic` with SITECRAWL_WORKERS as a user does, on a web (`syntheticweb.py`) that has
 the last core; on fewer cores than workers and one they get in each other's way. Pages/s are those between the first
 page and the last, without the starts of the processes; the processor's seconds are those of all processes, Redis'
-among them, and of the starts.
+among them, and of the starts. With `--part 0.5` (as root, on Linux) the crawl has half a core for each worker, all
+processes together, so that the web and the others have the rest: what two cores of half the speed would give.
 
 The second has no pages, and no workers either: it takes the steps that so many workers take on Redis in a second, by
 their own code (`PartitionStore`, `Board`): each says that it lives, looks how all partitions stand, tells its
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +54,8 @@ BYTES = 4_000
 BUNDLE = 300
 """Bytes: links that lead to another partition."""
 TALLY = 60
+PERIOD = 20_000
+"""Microseconds after which a part of a core is given anew."""
 FIGURES = "x" * 600
 _SPEED = re.compile(rb"([\d,.]+) a second")
 
@@ -63,15 +67,36 @@ class Crawled(NamedTuple):
     cpu: float
 
 
-def crawl(web: Web, workers: int) -> Crawled:
-    """One crawl by so many workers."""
+@contextmanager
+def cores(number: float) -> Iterator[Path]:
+    """A control group whose processes have so many cores, before all others: the file that takes their ids."""
+    root = Path("/sys/fs/cgroup")
+    group = (root / "cpu" if (root / "cpu").is_dir() else root) / f"workers-{os.getpid()}"
+    group.mkdir()
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.weight").write_text("10000")
+            (group / "cpu.max").write_text(f"{round(number * PERIOD)} {PERIOD}")
+        else:
+            (group / "cpu.shares").write_text("262144")
+            (group / "cpu.cfs_period_us").write_text(f"{PERIOD}")
+            (group / "cpu.cfs_quota_us").write_text(f"{round(number * PERIOD)}")
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+def crawl(web: Web, workers: int, part: float) -> Crawled:
+    """One crawl by so many workers, each of which has `part` of a core."""
     with tempfile.TemporaryDirectory(prefix="workers-") as folder:
         job, ours = Job(web, Path(folder)), Ours()
         command = [*ours.command(job), *_settings({"SITECRAWL_WORKERS": workers, "SITECRAWL_DASHBOARD": False})]
         told(web)
-        with (Path(folder) / "log").open("wb") as log:
+        with (Path(folder) / "log").open("wb") as log, cores(part * workers) if part < 1 else nullcontext() as group:
             process = subprocess.Popen(command, cwd=folder, env=_environment(ours), stdout=log, stderr=log)
-        status, usage = _wait(process)
+            if group:
+                group.write_text(str(process.pid))
+            status, usage = _wait(process)
         said = (Path(folder) / "log").read_bytes()
         rate = _SPEED.search(said)
         assert status == 0, said.decode()
@@ -178,6 +203,7 @@ def main() -> None:
     for name, default in vars(Web()).items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--workers", default="", help="how many, with commas between the numbers")
+    parser.add_argument("--part", type=float, default=1.0, help="of a core, for each worker")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--steps", default="", help="as many workers without work, with commas")
     parser.add_argument("--rate", type=int, default=200, help="pages a second that each of those fetches")
@@ -197,7 +223,7 @@ def main() -> None:
             )
             for _ in range(arguments.rounds):
                 for number in map(int, arguments.workers.split(",")):
-                    one = crawl(web, number)
+                    one = crawl(web, number, arguments.part)
                     print(
                         f"| {number} | {one.pages:,} | {one.twice:,} | {one.rate:,.0f} "
                         f"| {1000 * one.cpu / one.pages:.2f} |",

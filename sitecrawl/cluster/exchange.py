@@ -336,8 +336,8 @@ class Exchange:
         flows: defaultdict[int, dict[bytes, float]] = defaultdict(dict)
         for host, amount in graph.outflow.items():
             flows[territory.partition(host)][host] = amount
-        await self._store.tell_trust(graph.total, graph.seed_count, flows)
-        total, seeds, inflow = await self._store.hear_trust(sorted(territory.held), alive)
+        held = sorted(territory.held)
+        total, seeds, inflow = await self._store.share_trust(graph.total, graph.seed_count, flows, held, alive)
         graph.hear(Elsewhere(inflow, total, seeds))
 
     async def _look_around(self) -> None:

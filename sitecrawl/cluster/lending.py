@@ -1,7 +1,7 @@
 """Borrowing, returning and losing partitions.
 
 A fair share is all of them over the workers that are alive, rounded up. Who has less takes what nobody has; who has
-more gives back, one at a time, when nothing of it is in flight.
+more gives back what is above it, when nothing of it is in flight.
 
 Sites are of all sizes, so a share may come to its end long before the others. A worker without a URL to fetch is then
 lent a partition by whoever has most of those in which URLs wait (work stealing: Blumofe and Leiserson 1999).
@@ -158,8 +158,12 @@ class Lending:
         lender, waiting = whole.lender(alive), whole.waiting
         lends = self._lends(lender, whole) and len(busy) > 1
         if is_settled and not is_through and (lends or len(held) + coming > fair):
-            has_more = lends or not idle or (len(busy) - 1) * max(len(alive), 1) >= len(waiting)
-            max(busy if busy and has_more else idle, key=lambda one: one.partition).is_leaving = True
+            for _ in range(min(max(len(held) + coming - fair, 1), len(held))):
+                has_more = lends or not idle or (len(busy) - 1) * max(len(alive), 1) >= len(waiting)
+                kind = busy if busy and has_more else idle
+                leaving = max(kind, key=lambda one: one.partition)
+                kind.remove(leaving)
+                leaving.is_leaving = True
             self._listener.woken()
             return False
         lacks_work = bool(lender and fair) and not busy and not coming

@@ -176,23 +176,31 @@ class PartitionStore:
 
     # Trust
 
-    async def tell_trust(self, total: float, seeds: float, flows: Mapping[int, Mapping[bytes, float]]) -> None:
-        """Send the trust of this worker's hosts, and the flows from them to hosts of each partition."""
-        await self._client.hset(self.keys.base(PLACE) + "trusted", self.session, msgpack.packb([total, seeds]))
-        for partition, flow in flows.items():
-            await self._client.hset(f"{self.keys.base(partition)}trust", self.session, msgpack.packb(dict(flow)))
-
-    async def hear_trust(
-        self, partitions: Sequence[int], alive: Sequence[str]
+    async def share_trust(
+        self,
+        total: float,
+        seeds: float,
+        flows: Mapping[int, Mapping[bytes, float]],
+        held: Sequence[int],
+        alive: Sequence[str],
     ) -> tuple[float, float, dict[bytes, float]]:
-        """The trust and the seeds of the other workers that are `alive`, and what flows to hosts of `partitions`."""
+        """Tell the trust and the seeds of this worker's hosts, and the flows from them to hosts of each partition.
+        Returns the trust and the seeds of the other workers that are `alive`, and what flows from their hosts to
+        hosts of the partitions `held`.
+        """
+        trusted, sums = self.keys.base(PLACE) + "trusted", msgpack.packb([total, seeds])
+        tells = [("HSET", trusted, self.session, sums)]
+        tells += [("HSET", self._trust(at), self.session, msgpack.packb(dict(flow))) for at, flow in flows.items()]
+        asks = [("HGETALL", trusted), *(("HGETALL", self._trust(at)) for at in held)]
+        told, *received = (await self.steps.read([*tells, *asks]))[len(tells) :]
         others = {name.encode() for name in alive} - {self.session.encode()}
-        told = await self._client.hgetall(self.keys.base(PLACE) + "trusted")
-        sums = [msgpack.unpackb(data) for name, data in told.items() if name in others]
         inflow: dict[bytes, float] = {}
-        for partition in partitions:
-            for name, data in (await self._client.hgetall(f"{self.keys.base(partition)}trust")).items():
-                if name in others:
-                    for host, amount in msgpack.unpackb(data).items():
-                        inflow[host] = inflow.get(host, 0.0) + amount
-        return sum(total for total, _ in sums), sum(seeds for _, seeds in sums), inflow
+        for by_worker in received:
+            for name in others & by_worker.keys():
+                for host, amount in msgpack.unpackb(by_worker[name]).items():
+                    inflow[host] = inflow.get(host, 0.0) + amount
+        found = [msgpack.unpackb(told[name]) for name in others & told.keys()]
+        return sum(trust for trust, _ in found), sum(count for _, count in found), inflow
+
+    def _trust(self, partition: int) -> str:
+        return f"{self.keys.base(partition)}trust"

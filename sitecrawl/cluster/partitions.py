@@ -176,9 +176,18 @@ class Partitions:
 
     @property
     def wants_change(self) -> bool:
-        """Whether any wait to come or to go."""
+        """Whether any wait to come, or to go and have nothing in flight."""
         held = self.holdings.held.values()
-        return not self._is_reading and (bool(self.arrivals) or any(one.is_lost or one.is_leaving for one in held))
+        if self._is_reading:
+            return False
+        if self.arrivals or any(one.is_lost for one in held):
+            return True
+        leaving = {one.partition for one in held if one.is_leaving}
+        return bool(leaving) and not leaving <= self._busy()
+
+    def _busy(self) -> set[int]:
+        """Partitions with something in flight."""
+        return {self.territory.partition(key) for key in self.frontier.in_flight}
 
     def change(self) -> None:
         """Let in what has come, and out what is lost, or leaves and has nothing in flight; not while one is read. All
@@ -186,8 +195,7 @@ class Partitions:
         """
         if not self.wants_change:
             return
-        busy = {self.territory.partition(key) for key in self.frontier.in_flight}
-        going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
+        going, (coming, self.arrivals) = self.holdings.going(self._busy()), (self.arrivals, [])
         if not going and not coming:
             return
         move = Move(self.holdings.database, self.territory, Ledger(policy_named("hosts")))

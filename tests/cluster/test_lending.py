@@ -88,6 +88,29 @@ def test_a_worker_without_work_is_lent_some(tmp_path: Path, redis: Server) -> No
     asyncio.run(story())
 
 
+def test_what_is_above_a_share_leaves_at_once(tmp_path: Path, redis: Server) -> None:
+    """Two of four, together; one with a page in flight does not go, and asks for no checkpoint until that is done."""
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=SHARDS, watch=True) as one:
+            await until_async(lambda: held(one) == (SHARDS,), "all partitions")
+            one.seed(*(f"http://{letter}.example/" for letter in "abcdefgh"))
+            visits = await one.visits(len("abcdefgh"))
+            async with working(redis, tmp_path / "two", shards=SHARDS, watch=True) as two:
+                await until_async(lambda: two.frontier.is_working, "another worker")
+                mine = one.frontier.holdings.held.values()
+                await until_async(lambda: any(place.is_leaving for place in mine), "one that leaves")
+                assert sum(place.is_leaving for place in mine) == SHARDS // 2
+                assert not one.frontier.partitions.wants_change
+                for visit in visits:
+                    one.frontier.downloaded(visit, 0.0)
+                    one.frontier.done(visit, UrlState.FETCHED, status=200)
+                assert one.frontier.partitions.wants_change
+                await until_async(lambda: held(one, two) == (2, 2), lambda: f"half of them, not {held(one, two)}")
+
+    asyncio.run(story())
+
+
 def test_redis_goes_away_while_a_partition_comes(
     tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
