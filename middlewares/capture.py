@@ -32,8 +32,7 @@ from sitecrawl.crawl.download_errors import (
     PutOff,
     TooSlow,
 )
-from sitecrawl.crawl.exchange import SentAt, exchange_of
-from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.fetch import Fetch, SentAt, exchange_of
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.page.items import Exchange, Headers
 
@@ -135,7 +134,7 @@ class CaptureMiddleware:
             failed = fetch.visit.host is None or not fetch.visit.host.has_answered
             seconds = request.meta.get("download_latency", seconds)  # while it dripped the host had nothing to do
         if failed:
-            self._crawl.last_failures.note(fetch.visit.url, exception)
+            self._crawl.fetches.failures[host_of(fetch.visit.url)] = type(exception), str(exception)
         self._crawl.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
     def _arrived(self, fetch: Fetch, exchange: Exchange, *, is_stored: bool) -> None:

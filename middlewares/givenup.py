@@ -10,7 +10,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetches import Fetches
-from sitecrawl.crawl.last_failures import LastFailures
+from sitecrawl.crawl.requests import host_of
 
 
 class HostGivenUp(IgnoreRequest):
@@ -26,25 +26,19 @@ _KINDS: Final[dict[type[Exception], type[HostGivenUp]]] = {}
 def _given_up(kind: type[Exception]) -> type[HostGivenUp]:
     """`HostGivenUp` that is also a `kind`."""
     if kind not in _KINDS:
-        _KINDS[kind] = _made(kind)
+        _KINDS[kind] = type(HostGivenUp.__name__, (HostGivenUp, kind), {"__doc__": HostGivenUp.__doc__})
     return _KINDS[kind]
-
-
-def _made(kind: type[Exception]) -> type[HostGivenUp]:
-    return type(HostGivenUp.__name__, (HostGivenUp, kind), {"__doc__": HostGivenUp.__doc__})
 
 
 class GivenUpMiddleware:
     """Downloader middleware, before all others: sends a request to a dead host to its errback."""
 
-    def __init__(self, fetches: Fetches, last_failures: LastFailures) -> None:
+    def __init__(self, fetches: Fetches) -> None:
         self._fetches = fetches
-        self._last_failures = last_failures
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> GivenUpMiddleware:
-        crawl = Crawl.of(crawler)
-        return cls(crawl.fetches, crawl.last_failures)
+        return cls(Crawl.of(crawler).fetches)
 
     def process_request(self, request: Request) -> None:
         fetch = self._fetches.of(request)
@@ -52,7 +46,7 @@ class GivenUpMiddleware:
             fetch.failed(HostGivenUp.__name__)
             request.meta["dont_retry"] = True
             said = f"{request.url} was not asked for: its host has failed too often"
-            known = self._last_failures.of(request.url)
+            known = self._fetches.failures.get(host_of(request.url))
             if known is None:
                 raise HostGivenUp(said)
             kind, why = known

@@ -13,7 +13,6 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_item import page_item
-from sitecrawl.crawl.requisites import require
 from sitecrawl.page.items import Link, PageItem
 
 
@@ -50,7 +49,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
             self._expand(fetch, page)
         parts = [part for part in page.requisites if part.url not in fetch.brought]
-        require_parts(self._crawl, parts, page.key, depth=fetch.visit.depth)
+        self._crawl.found.require(page.key, parts, depth=fetch.visit.depth)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
         links = admitted(self._spider, page.links) if self._crawl.fetches.content.follows(fetch, page) else []
@@ -72,9 +71,3 @@ def admitted(spider: Spider, links: list[Link]) -> list[Link]:
         return list(of_all(links))
     admits = getattr(spider, "admits", None)
     return links if admits is None else [link for link in links if admits(link)]
-
-
-def require_parts(crawl: Crawl, parts: list[Link], key: bytes, *, depth: int) -> None:
-    """Hand what the page with the key `key` is made of to the frontier."""
-    if parts:
-        require(crawl, key, parts, depth=depth, allowance=crawl.reading.max_requisites)

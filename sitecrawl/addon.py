@@ -36,8 +36,7 @@ from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
-from sitecrawl.crawl.sharing import workers
-from sitecrawl.crawl.worker_files import name_own_feeds
+from sitecrawl.crawl.sharing import name_own_feeds, workers
 from sitecrawl.frontier.seen.bloom_kinds import kind_named
 from sitecrawl.http import Proxy, Verify
 

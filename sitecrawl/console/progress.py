@@ -37,9 +37,8 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, ending, ending_of
-from sitecrawl.crawl.outcomes import of_traffic
+from sitecrawl.crawl.outcomes import SiteFacts, of_traffic
 from sitecrawl.crawl.requests import is_miss
-from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.traffic import PUT_OFF, RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.frontier.left import full_hosts, last_fetches

@@ -14,6 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import declared, descriptors
@@ -21,22 +23,18 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.components import CAPTURE, WARC, has_component, has_our_scheduler
+from sitecrawl.crawl.components import CAPTURE, ROBOTS, WARC, has_component, has_our_scheduler
 from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.found_urls import FoundUrls, UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
-from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl
+from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl, own_frontier
 from sitecrawl.crawl.kept import Told
-from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
-from sitecrawl.crawl.own_frontier import own_frontier
 from sitecrawl.crawl.page_reading import PageReading, page_reading
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.crawl.robots import RobotsRequests
-from sitecrawl.crawl.seed_hosts import SeedHosts
-from sitecrawl.crawl.seeding import Seeding
+from sitecrawl.crawl.seeding import SeedHosts, Seeding
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
@@ -53,6 +51,21 @@ from sitecrawl.urls.url import Schemes
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined
+
+
+class RobotsRequests:
+    """Requests for robots.txt, which go before the pages of their hosts."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self.are_made = settings.getbool("ROBOTSTXT_OBEY") and has_component(
+            settings, "DOWNLOADER_MIDDLEWARES", ROBOTS
+        )
+        """Whether each host's robots.txt is fetched first."""
+        self.under_way = 0
+        """Number of requests in flight, each of which a page waits for."""
+        self.on_answer: list[Callable[[str, Response | None], None]] = []
+        """Called with the address of each requested robots.txt and the answer, None without one."""
+
 
 _ATTRIBUTE = "sitecrawl_crawl"
 """Attribute of a crawler with its crawl. A registry would keep every crawler whose engine failed to start."""
@@ -110,7 +123,6 @@ class Crawl:
     robots: RobotsRequests
     browsers: list[Callable[[], BrowserLoad]]
     """Loads of the rendering browser, whose pages' hosts stay busy until it is done; empty without rendering."""
-    last_failures: LastFailures
     refusals: Refusals
     pause: Pause
     checkpoints: Checkpoints
@@ -193,7 +205,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         ours=ours,
         peers=peers,
         terms=make.terms,
-        found=FoundUrls(frontier, keys),
+        found=FoundUrls(frontier, keys, stats, max_requisites=reading.max_requisites),
         seed_hosts=seed_hosts,
         seeding=seeding,
         pages=pages,
@@ -202,7 +214,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         captures=has_component(settings, "DOWNLOADER_MIDDLEWARES", CAPTURE),
         robots=RobotsRequests(settings),
         browsers=[],
-        last_failures=LastFailures(),
         refusals=refusals,
         pause=_pause(crawler, stats, fetches, peers),
         checkpoints=checkpoints,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
+from scrapy.utils.datatypes import LocalCache
 
 from sitecrawl.base.errors import InvalidUrl, NoParser
 from sitecrawl.crawl.content_seen import ContentSeen
@@ -28,6 +30,9 @@ from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore import WarcStore
 
 logger = logging.getLogger(__name__)
+
+_FAILURES_KEPT: Final = 1_000
+"""Most hosts whose failure is remembered."""
 
 
 class Pages:
@@ -93,6 +98,8 @@ class Fetches(dict[bytes, Fetch]):
         """Called with each fetch that begins."""
         self.on_finish: list[Callable[[Fetch], None]] = [outcomes.finished]
         """Called with each fetch of a page whose visit is over."""
+        self.failures: LocalCache[str, tuple[type[Exception], str]] = LocalCache(_FAILURES_KEPT)
+        """Kind and text of each host's last failure."""
 
     def begin(self, visit: Visit, request: Request) -> Fetch:
         """Begin a fetch: Scrapy works on `request` from now on."""

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base.limits import REQUISITES
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import ALLOWANCE, pack
 from sitecrawl.frontier.contract import Asked, Frontier
+from sitecrawl.frontier.urls.order import FIRST
 from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.page.items import Link
+from sitecrawl.page.requisites import HOLDERS
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 
@@ -30,10 +36,12 @@ class UrlKeys:
 
 
 class FoundUrls:
-    """Links on their way into the frontier."""
+    """Links on their way into the frontier. `max_requisites`: the allowance of a page."""
 
-    def __init__(self, frontier: Frontier, keys: UrlKeys) -> None:
+    def __init__(self, frontier: Frontier, keys: UrlKeys, stats: StatsCollector, *, max_requisites: int) -> None:
         self._frontier = frontier
+        self._stats = stats
+        self._max_requisites = max_requisites
         self._key_of = keys.key_of
 
     def expand(
@@ -61,8 +69,27 @@ class FoundUrls:
                 link.score = score(link)
         return self._frontier.expand(fetch.visit, links, rest=rest)
 
-    def require(self, page: bytes, parts: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
-        """Give the requisites of the page with the key `page` to the frontier."""
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, allowance: int | None = None) -> None:
+        """Give `found`, the requisites of the page, style sheet or frame with the key `page`, to the frontier.
+
+        At most `allowance` of them, nested ones included: what is left after its own is shared out among those that
+        may have requisites themselves. So a page costs no more than its allowance, however they nest.
+        """
+        if not found:
+            return
+        allowance = self._max_requisites if allowance is None else allowance
+        wanted = found[:allowance]
+        holders = [link for link in wanted if link.kind in HOLDERS]
+        left = (allowance - len(wanted)) // len(holders) if holders else 0
+        request = pack({"meta": {ALLOWANCE: left}, "priority": FIRST}) if left else None
+        new = self._add_parts(page, [link for link in wanted if link.kind not in HOLDERS], depth, None)
+        new += self._add_parts(page, holders, depth, request)
+        self._stats.inc_value("requisites/found", len(found))
+        self._stats.inc_value("requisites/new", new)
+        if len(wanted) < len(found) or (holders and not left):
+            self._stats.inc_value(REQUISITES.stat)
+
+    def _add_parts(self, page: bytes, parts: Sequence[Link], depth: int, request: bytes | None) -> int:
         for part in parts:
             part.key = self._key_of(part.url)
         asked = Asked(Flag.REQUISITE, request)

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import build_from_crawler
 
+from sitecrawl.base import declared
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration, sharing
-from sitecrawl.crawl.own_frontier import NEEDS_OURS
+from sitecrawl.crawl.own_dupefilter import class_named
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
-from sitecrawl.frontier.contract import Listener
+from sitecrawl.frontier.contract import Frontier, Listener
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.host_terms import TermsByHost
@@ -29,6 +31,26 @@ if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined
     from sitecrawl.cluster.listener import WorkerListener
     from sitecrawl.cluster.shared_frontier import SharedFrontier
+
+NEEDS_OURS: Final = "{} needs sitecrawl's own frontier: leave out SITECRAWL_FRONTIER"
+
+
+def own_frontier(crawler: Crawler, listener: Listener) -> Frontier | None:
+    """Made as `from_crawler(crawler, listener)`, or of the listener alone; None where the settings name none.
+
+    Raises `OptionError` for a class that cannot be loaded, or is not whole.
+    """
+    named = declared.FRONTIER.read(crawler.settings)
+    if not named:
+        return None
+    found = class_named(declared.FRONTIER.name, named)
+    members = {name: member for name, member in vars(Frontier).items() if not name.startswith("_")}
+    lacking = [name for name, empty in members.items() if getattr(found, name, empty) is empty]
+    if lacking:
+        raise OptionError(f"SITECRAWL_FRONTIER is {named!r}, which is no frontier: it has no {', '.join(lacking)}")
+    made: Frontier = build_from_crawler(found, crawler, listener)
+    return made
+
 
 _HOST_KEYS_KEPT: Final = 16_384
 """Host keys cached in memory."""

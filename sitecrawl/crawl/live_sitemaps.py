@@ -26,8 +26,7 @@ from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import SITEMAP
-from sitecrawl.crawl.sitemap_discovery import Discovery
-from sitecrawl.crawl.sitemap_redirects import Redirects
+from sitecrawl.crawl.sitemap_discovery import Discovery, Redirects
 from sitecrawl.crawl.sitemap_registry import Registry
 from sitecrawl.crawl.sitemap_response import SitemapResponse
 from sitecrawl.crawl.sitemap_visit import SitemapVisit

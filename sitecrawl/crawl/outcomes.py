@@ -7,7 +7,8 @@ last kept the crawl from one of its pages, until a page comes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from scrapy import Request
@@ -22,11 +23,12 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
 from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.pagestore.record import NOT_MODIFIED
 
 MAX_HOSTS: Final = 10_000
-"""Most hosts counted, the first to be met."""
+"""Most hosts counted, the first to be met. Also of `SiteFacts`."""
 NO_PAGE: Final = "outcomes/no_page"
 """Statistic: no page was fetched in any run."""
 HOSTS: Final = "outcomes/hosts_without_page/"
@@ -175,3 +177,60 @@ def in_short(found: Sequence[CauseCount]) -> str:
 def _shortly(cause: CauseCount) -> str:
     more = f" and {cause.hosts - 1:,} more" if cause.hosts > 1 else ""
     return f"{cause.why} ({cause.example}{more})" if cause.example else cause.why
+
+
+_LEAST: Final = 20
+"""Least number of pages for a statement about a host."""
+_NEARLY_ALL: Final = 0.9
+"""Share of a host's pages that counts as nearly all."""
+
+
+@dataclass(slots=True)
+class HostPages:
+    """Counts of one host's pages."""
+
+    pages: int = 0
+    noindex: int = 0
+    equal: int = 0
+    """Pages with a known body."""
+    near: int = 0
+    """Pages with the title and nearly the text of another."""
+
+    def facts(self, host: str) -> Iterator[str]:
+        """The fact in words."""
+        if self.pages < _LEAST:
+            return
+        if self.noindex >= _NEARLY_ALL * self.pages:
+            yield f"{host}: {self.noindex:,} of {self.pages:,} pages are noindex"
+        if self.equal and self.equal == self.pages - 1:
+            yield f"{host}: all {self.pages:,} pages have one body"
+        elif (repeats := self.equal + self.near) >= _NEARLY_ALL * self.pages:
+            yield f"{host}: {repeats:,} of {self.pages:,} pages say what another says"
+
+
+class SiteFacts:
+    """Facts about nearly all pages of a host: `noindex`, or repeated content. They explain what became of the pages;
+    they are no fault of the crawl. Give `finished` every fetch whose visit is over (`Crawl.fetches.on_finish`).
+    """
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, HostPages] = {}
+
+    def finished(self, fetch: Fetch) -> None:
+        if fetch.page is None or not fetch.is_success or fetch.visit.again:
+            return
+        name = fetch.visit.url.partition("://")[2].partition("/")[0].rpartition("@")[2]  # a tenth of a urlsplit
+        host = self._hosts.get(name)
+        if host is None:
+            if len(self._hosts) >= MAX_HOSTS:
+                return
+            host = self._hosts[name] = HostPages()
+        host.pages += 1
+        host.noindex += fetch.page.noindex
+        host.equal += fetch.verdict is Verdict.EQUAL
+        host.near += fetch.verdict is Verdict.NEAR
+
+    def facts(self) -> list[str]:
+        """Facts in words, hosts with the most pages first."""
+        hosts = sorted(self._hosts.items(), key=lambda item: -item[1].pages)
+        return [fact for name, pages in hosts for fact in pages.facts(name)]

@@ -12,12 +12,43 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl.found_urls import UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
-from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import SEED_HOST
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.urls.url import CRAWLED, Schemes, Url, parse
+
+
+class SeedHosts(Participant):
+    """A set of host names without ports. Participant of checkpoints."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._new: set[str] = set()
+
+    def add(self, host: str) -> None:
+        """Allow the host name in `host`, which may have a port (`sitecrawl.urls.url.Url.host`)."""
+        self._new.add(_name(host))
+
+    def __contains__(self, host: str) -> bool:
+        name = _name(host)
+        return name in self._new or self._database.get("meta", SEED_HOST + name.encode()) is not None
+
+    def prepare(self, batch: Batch) -> None:
+        for name in self._new:
+            batch.put("meta", SEED_HOST + name.encode(), b"")
+
+    def committed(self) -> None:
+        self._new.clear()
+
+
+def _name(host: str) -> str:
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host
+
 
 _LED_TO: Final = "led-to"
 """Word, between workers, before a seed that a redirect led to and no person named."""

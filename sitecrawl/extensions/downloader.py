@@ -23,13 +23,12 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.build import Crawl, RobotsRequests
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.download_errors import Interrupted
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.crawl.robots import RobotsRequests
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 
 if TYPE_CHECKING:

@@ -21,11 +21,12 @@ from sitecrawl.cluster.line import say
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.frontiers import NEEDS_OURS
 from sitecrawl.crawl.live_sitemaps import Sitemaps
-from sitecrawl.crawl.own_frontier import NEEDS_OURS
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
-from sitecrawl.crawl.requisites import read_requisite
+from sitecrawl.crawl.requests import ALLOWANCE
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
 from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
@@ -239,11 +240,18 @@ class SiteSpider(Spider):
     def parse(self, response: Response, **kwargs: Any) -> Any:
         fetch = self.crawl.fetches.of(response.request)
         if fetch is not None and fetch.visit.is_requisite:
-            read_requisite(self.crawl, fetch, response)
+            self._read_requisite(fetch, response)
             return ()
         if self.sitemaps is None:
             return self._parse_page(response)
         return self.sitemaps.parse(response, self._parse_page)
+
+    def _read_requisite(self, fetch: Fetch, response: Response) -> None:
+        """Queue the requisites of a fetched requisite. Its links are not followed."""
+        allowance = response.meta.get(ALLOWANCE, 0)
+        if allowance and 200 <= response.status < 300:
+            found = page_item(response, self.crawl).requisites
+            self.crawl.found.require(fetch.visit.key, found, depth=fetch.visit.depth, allowance=allowance)
 
     def _parse_page(self, response: Response) -> Iterable[Any]:
         if self.recrawling is not None and self.recrawling.receive(response):

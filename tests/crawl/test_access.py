@@ -15,7 +15,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl.access import Access
-from sitecrawl.crawl.exchange import SentAt, exchange_of
+from sitecrawl.crawl.fetch import SentAt, exchange_of
 from sitecrawl.crawldir.database import Database
 from sitecrawl.http.cookies import IN_CRAWL
 from sitecrawl.http.sheets import Sheet, Sheets

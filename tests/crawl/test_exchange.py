@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from sitecrawl.crawl.exchange import SentAt, exchange_of
+from sitecrawl.crawl.fetch import SentAt, exchange_of
 
 YEAR = 31_536_000.0
 URL = "http://a.example/"

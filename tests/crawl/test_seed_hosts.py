@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawl.seeding import SeedHosts
 from sitecrawl.crawldir.database import Database
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.crawl.site_facts import HostPages
+from sitecrawl.crawl.outcomes import HostPages
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,18 @@ from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, Igno
 
 from middlewares.givenup import GivenUpMiddleware, HostGivenUp
 from sitecrawl.crawl.download_errors import IdleTimeout, NoTls
-from sitecrawl.crawl.last_failures import MOST, LastFailures
 
 URL = "http://a.example/x"
 
 
-def told(failures: LastFailures) -> HostGivenUp:
+def told(**failures: tuple[type[Exception], str]) -> HostGivenUp:
     """What the errback gets of a request to a dead host."""
     fetch = SimpleNamespace(visit=SimpleNamespace(dead=True), failed=lambda _error: None)
-    fetches: Any = SimpleNamespace(of=lambda _request: fetch)
+    by_host = {f"{host}.example": failure for host, failure in failures.items()}
+    fetches: Any = SimpleNamespace(of=lambda _request: fetch, failures=by_host)
     request = Request(URL)
     with pytest.raises(HostGivenUp) as caught:
-        GivenUpMiddleware(fetches, failures).process_request(request)
+        GivenUpMiddleware(fetches).process_request(request)
     assert request.meta["dont_retry"]
     return caught.value
 
@@ -30,11 +30,7 @@ def told(failures: LastFailures) -> HostGivenUp:
 @pytest.mark.parametrize("kind", [CannotResolveHostError, IdleTimeout, NoTls])
 def test_the_cause_is_told(kind: type[Exception]) -> None:
     """The error is also of the kind that the host failed with last, and says what that said."""
-    failures = LastFailures()
-    failures.note("http://a.example/other", DownloadTimeoutError("first"))
-    failures.note("http://a.example/other", kind("no such name"))
-    failures.note("http://b.example/", DownloadTimeoutError("another host"))
-    error = told(failures)
+    error = told(a=(kind, "no such name"), b=(DownloadTimeoutError, "another host"))
     assert isinstance(error, kind)
     assert isinstance(error, IgnoreRequest)
     assert type(error.__cause__) is kind
@@ -43,13 +39,4 @@ def test_the_cause_is_told(kind: type[Exception]) -> None:
 
 def test_without_a_cause_it_is_given_up_alone() -> None:
     """As in a run that has not asked the host itself."""
-    assert type(told(LastFailures())) is HostGivenUp
-
-
-def test_so_many_hosts_are_remembered() -> None:
-    """Those that failed last."""
-    failures = LastFailures()
-    for number in range(MOST + 1):
-        failures.note(f"http://h{number}.example/", DownloadTimeoutError())
-    assert failures.of("http://h0.example/") is None
-    assert failures.of(f"http://h{MOST}.example/") == (DownloadTimeoutError, "")
+    assert type(told()) is HostGivenUp

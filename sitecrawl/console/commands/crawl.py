@@ -40,7 +40,7 @@ from sitecrawl.crawl.page_reading import NO_PARSER
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.seeds import STANDARD_INPUT
-from sitecrawl.crawl.worker_files import check_feeds, own_file
+from sitecrawl.crawl.sharing import check_feeds, own_file
 from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.spiders.arguments import NAMES, SiteArguments
 from sitecrawl.spiders.job_file import PRIORITY, has_directory, is_file, job_files, job_in

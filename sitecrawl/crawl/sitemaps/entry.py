@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import Enum, Flag, auto
 from typing import Final
 
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
-from sitecrawl.urls.url import Url
+from sitecrawl.urls.url import Url, parse
 
 PROTOCOL_BYTES: Final = 50 << 20
 """Unpacked bytes that a sitemap may have (sitemaps.org, "Sitemap file location")."""
@@ -96,3 +100,62 @@ class Limits:
     """Unpacked: ten times the protocol's."""
     max_entries: int = SITEMAP_ENTRIES.value
     """A hundred times the protocol's."""
+
+
+_YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?").fullmatch
+_MAX_LENGTH = 64
+
+
+def unix_time(text: str) -> float | None:
+    """Unix seconds of a W3C date (ISO 8601) or a mail date (RFC 822); None for what is neither.
+
+    What names no zone is UTC, what names no day the first one.
+    """
+    text = text.strip()
+    if not text or len(text) > _MAX_LENGTH or not text.isascii():
+        return None
+    try:
+        return _seconds(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        if match := _YEAR_OR_MONTH(text):
+            return _seconds(datetime(int(match[1]), int(match[2] or 1), 1, tzinfo=UTC))
+        return _seconds(parsedate_to_datetime(text))
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def _seconds(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+_WEB: Final = ("http://", "https://", "HTTP://", "HTTPS://")
+
+
+class Resolver:
+    """Makes URLs of the texts of a sitemap at `base`; without a base, of absolute ones alone."""
+
+    def __init__(self, base: str | None) -> None:
+        self._base = base
+        self._bare: tuple[str, ...] = ("www.",)
+        if base is not None:
+            self._bare += (parse(base).host + "/",)
+
+    def rebase(self, base: str) -> None:
+        """What comes from here on is relative to `base`, which itself may be."""
+        if base and (url := self.url(base)) is not None:
+            self._base = url.href
+
+    def url(self, text: str, *, absolute: bool = False) -> Url | None:
+        """The http(s) URL that `text` is, or stands for; None for anything else. `absolute`: nothing is guessed."""
+        try:
+            if text.startswith(_WEB):
+                return parse(text)
+            if absolute or not text or self._base is None:
+                return None
+            if text.startswith(self._bare):  # a relative URL by the letter, an absolute one by intention
+                return parse(f"{self._base.partition(':')[0]}://{text}")
+            return parse(text, self._base)
+        except InvalidUrl:
+            return None

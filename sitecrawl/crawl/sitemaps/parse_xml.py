@@ -23,9 +23,7 @@ from html.entities import html5
 from typing import Final
 
 from sitecrawl.base.expressions import expression
-from sitecrawl.crawl.sitemaps.dates import unix_time
-from sitecrawl.crawl.sitemaps.entry import Entry, Form, ParseReport, Problem
-from sitecrawl.crawl.sitemaps.resolve import Resolver
+from sitecrawl.crawl.sitemaps.entry import Entry, Form, ParseReport, Problem, Resolver, unix_time
 from sitecrawl.urls.url import Url
 
 _MAX_TAG: Final = 64 << 10

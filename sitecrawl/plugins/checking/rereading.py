@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from middlewares.links import admitted, require_parts
+from middlewares.links import admitted
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
@@ -127,5 +127,5 @@ def follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capt
             link.score = score(link)
     depth = (capture.depth or 0) + (capture.redirect_to is None)
     new = crawl.found.rediscover(capture.url, links, depth=max(1, depth))
-    require_parts(crawl, parts, crawl.keys.key_of(capture.url), depth=capture.depth or 0)
+    crawl.found.require(crawl.keys.key_of(capture.url), parts, depth=capture.depth or 0)
     return new

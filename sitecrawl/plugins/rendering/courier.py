@@ -19,7 +19,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.download_errors import InWant
-from sitecrawl.crawl.exchange import SentAt, exchange_of
+from sitecrawl.crawl.fetch import SentAt, exchange_of
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.plugins.rendering.options import RenderOptions

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sitecrawl import __version__
+from sitecrawl.crawl.outcomes import HostPages
 from sitecrawl.crawl.refusals import ADVICE, summed_up
-from sitecrawl.crawl.site_facts import HostPages
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.outcomes import Outcomes

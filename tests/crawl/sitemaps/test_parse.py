@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from shareddata import shared
 
 from sitecrawl.crawl.sitemaps import parse, parse_xml
-from sitecrawl.crawl.sitemaps.dates import unix_time
-from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem
+from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem, Resolver, unix_time
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_in_steps, read_sitemap
-from sitecrawl.crawl.sitemaps.resolve import Resolver
 from sitecrawl.page.codings import MAX_MEMBERS
 
 BASE = "http://a.example/maps/sitemap.xml"
