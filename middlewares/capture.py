@@ -115,7 +115,7 @@ class CaptureMiddleware:
         if isinstance(exception, _OF_HOSTS):
             self._crawl.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):
-            fetch.interrupt()
+            fetch.interrupted = True
         if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):
             return
         if isinstance(exception, PrivateAddress):

@@ -84,7 +84,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
             raise Unread(f"{response}: {error.reason}") from error
         except NoParser as error:
             if fetch is not None:
-                fetch.interrupt()
+                fetch.interrupted = True
             if not is_closing(self._crawler):
                 logger.error("%s", error)
                 stop(self._crawler, NO_PARSER)

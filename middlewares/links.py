@@ -34,7 +34,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         """Store pages of spiders that yield none: see `Fetch.own_page`."""
         fetch = self._crawl.fetches.of(response.request)
         if fetch is not None:
-            fetch.given(partial(page_item, response, self._crawl))
+            fetch.read = partial(page_item, response, self._crawl)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         if isinstance(item, PageItem):
@@ -45,14 +45,14 @@ class LinksMiddleware(BaseSpiderMiddleware):
         fetch = self._crawl.fetches.get(page.key)
         if fetch is None:  # made by hand: no visit, so nothing whose links these could be
             return
-        fetch.parsed(page)
+        fetch.page = page
         if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
             self._expand(fetch, page)
         parts = [part for part in page.requisites if part.url not in fetch.brought]
         self._crawl.found.require(page.key, parts, depth=fetch.visit.depth)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
-        links = admitted(self._spider, page.links) if self._crawl.fetches.content.follows(fetch, page) else []
+        links = admitted(self._spider, page.links) if self._crawl.fetches.follows(fetch, page) else []
         score = getattr(self._spider, "score", None)
         new = self._crawl.found.expand(fetch, links, nofollow=page.nofollow, score=score)
         self._stats.inc_value("links/found", len(page.links))

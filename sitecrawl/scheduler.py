@@ -109,7 +109,7 @@ class Scheduler(BaseScheduler):
             self._checkpoints.add(
                 Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats)
             )
-        found = self._crawl.fetches.content.figures
+        found = self._crawl.fetches.content_figures
         self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
         if not self._crawl.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
@@ -216,7 +216,7 @@ class Scheduler(BaseScheduler):
             logger.debug("Filtered duplicate request: %(request)s", {"request": request})
             return False
         if fetch is not None and fetch.is_redirect:
-            fetch.lead_on()
+            fetch.leads_on = True
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))

@@ -22,7 +22,6 @@ from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.hashing import SPLITS
 from sitecrawl.base.setting import Setting
-from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT
 from sitecrawl.crawl.presets import PRESETS
 from sitecrawl.frontier.urls.order import LINKS, ORDERS
 from sitecrawl.http import Verify
@@ -398,7 +397,6 @@ def test_choices_are_what_there_is() -> None:
     """What a setting that is a name may be, is declared below the rooms that know what the names stand for."""
     known: dict[Setting[str], Iterable[str]] = {
         declared.CLUSTER_SPLIT: SPLITS,
-        declared.DUPLICATE_CONTENT: DUPLICATE_CONTENT,
         declared.LINKS: LINKS,
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,

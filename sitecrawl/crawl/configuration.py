@@ -17,7 +17,6 @@ from sitecrawl import __version__
 from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
-from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.scope import Scope
@@ -201,14 +200,14 @@ def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> 
         robots_exceptions=tuple(str(leave) for leave in _robots_leaves(settings, found)),
         masked=frozenset(name.lower() for name in declared.WARC_MASKED.read(settings)),
         max_file_size=declared.WARC_SIZE.read(settings),
-        once=declared.DUPLICATE_CONTENT.read(settings) != KEEP,
+        once=declared.DUPLICATE_CONTENT.read(settings) != "keep",
     )
 
 
 def earlier_crawls(settings: BaseSettings) -> list[Path]:
     """Directories of earlier crawls whose bodies are not stored again. Raises `OptionError`."""
     named = [Path(name.strip()) for name in declared.DEDUPE_FROM.read(settings) if name.strip()]
-    if named and declared.DUPLICATE_CONTENT.read(settings) == KEEP:
+    if named and declared.DUPLICATE_CONTENT.read(settings) == "keep":
         raise OptionError(
             "SITECRAWL_DEDUPE_FROM stores a body once, and SITECRAWL_DUPLICATE_CONTENT=keep each time: choose"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
@@ -57,11 +56,11 @@ def _ip(response: Response) -> str | None:
     return str(response.ip_address) if response.ip_address is not None else None
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(init=False, eq=False)
 class Fetch:
     """A visit while Scrapy works on it: from the frontier's `next` until its page is stored.
 
-    Other code reads the fields; only methods change them. Invariants:
+    Invariants, which the methods keep:
 
     - At most one of `status`, `error` and `excluded` is set: the last that happened.
     - `exchange` needs a `status`, and `parts` need an `exchange`.
@@ -72,7 +71,7 @@ class Fetch:
 
     - without a page, as for a redirect or an error: the exchange. If a spider yields no page, as most of Scrapy's do:
       the exchange with the facts of the page itself, if it is HTML or a document (`own_page`);
-    - with a page that came through the pipelines (`passed`): what that page refers to, also if a pipeline has
+    - with a page that came through the pipelines (`stored_page`): what that page refers to, also if a pipeline has
       replaced page or exchange;
     - with a page that a pipeline dropped: nothing.
 
@@ -121,36 +120,15 @@ class Fetch:
     """Whether other pages have its content; None if not compared."""
 
     def __init__(self, visit: Visit, request: Request) -> None:
-        self._note(visit=visit, request=request)  # the others are the class's, until they change
-
-    def _note(self, **fields: Any) -> None:
-        vars(self).update(fields)
+        self.visit, self.request = visit, request  # the others are the class's, until they change
 
     def _end(self, status: int = 0, error: str = "", excluded: str = "", exchange: Exchange | None = None) -> None:
-        assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
-        self._note(
-            status=status,
-            error=error,
-            excluded=excluded,
-            exchange=exchange,
-            parts=(),
-            brought=frozenset(),
-            sent=None,
-            read=None,
-        )
+        self.status, self.error, self.excluded, self.exchange = status, error, excluded, exchange
+        self.parts, self.brought, self.sent, self.read = (), frozenset(), None, None
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
         """Note an answer; without `exchange` nothing of it is stored."""
         self._end(status=status, exchange=exchange)
-
-    def rendered(self, parts: tuple[Exchange, ...], brought: frozenset[str], sent: Sent) -> None:
-        """Note that a browser rendered the answer."""
-        assert self.exchange is not None, self.visit.url
-        self._note(parts=parts, brought=brought, sent=sent)
-
-    def not_rendered(self) -> None:
-        assert self.exchange is not None, self.visit.url
-        self._note(is_unrendered=True)
 
     def failed(self, error: str) -> None:
         self._end(error=error)
@@ -158,41 +136,17 @@ class Fetch:
     def exclude(self, rule: str) -> None:
         self._end(excluded=rule)
 
-    def interrupt(self) -> None:
-        self._note(interrupted=True)
-
     def give_back(self, rest: float = 0.0) -> Request:
         """Put the URL back as if it had not been asked for, and leave its host alone for `rest` seconds, or until it
         has rested from what else it was asked for. Gives the request that does so once it is scheduled.
         """
         self._end()
-        self._note(is_given_back=True, rest=rest)
+        self.is_given_back, self.rest = True, rest
         return self.request.replace(dont_filter=True)
 
-    def lead_on(self) -> None:
-        assert self.status, self.visit.url
-        self._note(leads_on=True)
-
-    def given(self, read: Callable[[], PageItem]) -> None:
-        """Note that a spider gets the response; `read` makes a page if the spider does not."""
-        self._note(read=read)
-
-    def parsed(self, page: PageItem) -> None:
-        """Note the page that a spider made; the pipelines have yet to decide on it."""
-        self._note(page=page)
-
-    def passed(self, page: PageItem) -> None:
-        assert page.exchange is not None, page.url
-        self._note(stored_page=page)
-
-    def links_known(self) -> None:
-        self._note(links_are_known=True)
-
-    def worth_it(self) -> None:
-        self._note(is_worth_it=True)
-
-    def compared(self, verdict: Verdict) -> None:
-        self._note(verdict=verdict)
+    def rendered(self, parts: tuple[Exchange, ...], brought: frozenset[str], sent: Sent) -> None:
+        """Note that a browser rendered the answer."""
+        self.parts, self.brought, self.sent = parts, brought, sent
 
     @property
     def captured(self) -> tuple[Exchange, PageItem | None] | None:

@@ -2,11 +2,16 @@
 
 A page goes into the page store when its fetch is over, not before. So storing it and the end of its visit are in the
 same checkpoint, and a crash cannot separate them.
+
+The end of a fetch is also the content-seen test. In Mercator (Heydon and Najork 1999, 3.4) a document whose content
+was seen is not processed further, so that mirrors are not crawled twice. `SITECRAWL_DUPLICATE_CONTENT` says how far a
+crawl does so.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +21,6 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.datatypes import LocalCache
 
 from sitecrawl.base.errors import InvalidUrl, NoParser
-from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.outcomes import OutcomeCounts
@@ -24,6 +28,7 @@ from sitecrawl.crawl.privates import in_progress
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.traffic import LOST
 from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.forms.duplicates import ContentFigures, Verdict
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.media_type import HTML
@@ -91,7 +96,9 @@ class Fetches(dict[bytes, Fetch]):
         self._frontier = frontier
         self._pages = pages
         self._outcomes = outcomes
-        self.content = ContentSeen(frontier, duplicates, self.finish_handled)
+        self._skips_links = duplicates == "skip-links"
+        self._compared: Counter[str] = Counter()
+        """`content_figures`."""
         self.finished = 0
         """URLs finished since the last checkpoint."""
         self.on_begin: list[Callable[[Fetch], None]] = []
@@ -122,7 +129,7 @@ class Fetches(dict[bytes, Fetch]):
         """Store an exchange and the page made of it; if a fetch is under way, when that is over."""
         fetch = self.get(page.key) if page is not None else None
         if page is not None and fetch is not None:
-            fetch.passed(page)
+            fetch.stored_page = page
         else:
             self._pages.put(exchange, page)
 
@@ -152,7 +159,7 @@ class Fetches(dict[bytes, Fetch]):
             del self[fetch.visit.key]
             return
         row = self.end(fetch)
-        self.content.compare(fetch)
+        self._compare(fetch)
         fetch.tell_visit()
         self._frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
         self.finished += 1
@@ -167,3 +174,40 @@ class Fetches(dict[bytes, Fetch]):
             working = in_progress(self._crawler)
             for fetch in [fetch for fetch in self.values() if fetch.request not in working]:
                 self.finish(fetch)
+
+    # Content seen
+
+    def follows(self, fetch: Fetch, page: PageItem) -> bool:
+        """Whether the links of `page` are followed. Ask once a page.
+
+        They are not if the crawl is done with another page of that content: its links are in the same checkpoint as
+        the page itself, so a crash cannot lose them. Of two such pages in flight at once, both are followed; so is a
+        page that is fetched again.
+        """
+        if not self._skips_links or fetch.visit.again:
+            return True
+        self.finish_handled()
+        if not self._frontier.contents.is_repeated(fetch.visit, page.sha1):
+            return True
+        self._compared["links_skipped"] += 1
+        return False
+
+    def _compare(self, fetch: Fetch) -> None:
+        """Compare the page's content with others', and record it: once the fetch is over, because content in a
+        checkpoint before that would make the page repeat itself when it is fetched again after a crash.
+        """
+        page = fetch.to_compare
+        if page is None:
+            return
+        title = page.title or ""
+        verdict = self._frontier.contents.judge(
+            fetch.visit, page.sha1, title=title, text_hash=page.text_hash, sample=page.sample
+        )
+        self._compared["pages"] += 1
+        if verdict is not Verdict.NEW:
+            self._compared[verdict.value] += 1
+        fetch.verdict = verdict
+
+    def content_figures(self) -> ContentFigures:
+        """Figures of this run."""
+        return ContentFigures(**self._compared)

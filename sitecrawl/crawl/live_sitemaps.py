@@ -142,11 +142,11 @@ class Sitemaps:
         try:
             await self._read(answer)
         except Stopping:
-            fetch.interrupt()
+            fetch.interrupted = True
             self._answered.discard(answer.key)
             return True
         if not answer.is_page:  # it says nothing of the pages of its section
-            fetch.worth_it()
+            fetch.is_worth_it = True
         return not answer.is_page
 
     def _fetch_of(self, response: Response) -> Fetch | None:
@@ -198,7 +198,7 @@ class Sitemaps:
                 record.digest, record.etag, record.modified = b"", "", ""
         before = record.visited
         schedule.visited(record, answer.now, new=new, seconds=answer.seconds, unchanged=unchanged)
-        answer.fetch.links_known()
+        answer.fetch.links_are_known = True
         self._judge_index(record, before)
         self._discovery.end_visit(answer.key, record, answer.now)
         return True

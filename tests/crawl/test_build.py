@@ -132,7 +132,7 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
         with crawl_in(tmp_path) as crawl:
             begun, _ = fetch(crawl, "http://a.example/")
             begun.arrived(200)
-            begun.parsed(PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello"))
+            begun.page = PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello")
             if is_last:
                 crawl.fetches.finish(begun)
             crawl.checkpoints.write()

@@ -35,7 +35,7 @@ def parsed() -> tuple[Fetch, PageItem]:
     fetch = arrived()
     assert fetch.exchange is not None
     item = page(fetch.exchange)
-    fetch.parsed(item)
+    fetch.page = item
     return fetch, item
 
 
@@ -63,13 +63,6 @@ def test_the_last_outcome_counts(event: Any, outcome: tuple[int, str, str], stat
         assert fetch.captured is None
 
 
-@pytest.mark.parametrize("name", ["status", "error", "excluded", "exchange", "page", "interrupted"])
-def test_others_only_read(name: str) -> None:
-    """What has become of it is told by its methods alone."""
-    with pytest.raises(AttributeError):
-        setattr(begun(), name, 1)
-
-
 def test_what_reached_no_spider_is_stored_by_itself() -> None:
     """A redirect, an error, a page of which a spider made something else."""
     fetch = arrived(301)
@@ -86,8 +79,8 @@ def test_a_page_that_the_pipelines_drop_is_not_stored() -> None:
 def test_a_page_that_passes_is_stored_with_its_exchange() -> None:
     """Once, also if a pipeline hands it over twice."""
     fetch, item = parsed()
-    fetch.passed(item)
-    fetch.passed(item)
+    fetch.stored_page = item
+    fetch.stored_page = item
     assert fetch.captured == (item.exchange, item)
     assert fetch.page is item
 
@@ -96,7 +89,7 @@ def test_a_pipeline_may_put_another_page_in_its_place() -> None:
     """That one is stored, with the exchange that it refers to; the fetch is judged by what the spider made."""
     fetch, item = parsed()
     other = replace(item, title="Another", exchange=exchange(body=b"another"))
-    fetch.passed(other)
+    fetch.stored_page = other
     assert fetch.captured == (other.exchange, other)
     assert fetch.page is item
 
@@ -104,15 +97,15 @@ def test_a_pipeline_may_put_another_page_in_its_place() -> None:
 def test_of_two_pages_the_one_that_passes_is_stored() -> None:
     """Whichever the pipelines have dropped, and whenever."""
     fetch, item = parsed()
-    fetch.passed(item)
-    fetch.parsed(replace(item, title="Second"))
+    fetch.stored_page = item
+    fetch.page = replace(item, title="Second")
     assert fetch.captured == (item.exchange, item)
 
 
 def test_a_page_made_by_hand_leaves_the_exchange_alone() -> None:
     """It refers to none, so dropping it says nothing of what came over the wire."""
     fetch = arrived()
-    fetch.parsed(PageItem(Visit.url, 200, 0.0))
+    fetch.page = PageItem(Visit.url, 200, 0.0)
     assert fetch.captured == (fetch.exchange, None)
 
 
@@ -127,8 +120,8 @@ def judged(status: int = 200, *, noindex: bool = False, verdict: Verdict | None 
     fetch = arrived(status)
     fetch.visit.again = again
     if verdict is not None:
-        fetch.parsed(replace(page(exchange()), noindex=noindex))
-        fetch.compared(verdict)
+        fetch.page = replace(page(exchange()), noindex=noindex)
+        fetch.verdict = verdict
     return fetch
 
 
@@ -147,14 +140,14 @@ def judged(status: int = 200, *, noindex: bool = False, verdict: Verdict | None 
 def test_what_was_worth_a_fetch(fetch: Fetch, *, good: bool) -> None:
     """A success that may be indexed and repeats no other page; itself it may repeat."""
     assert fetch.is_good is good
-    fetch.worth_it()
+    fetch.is_worth_it = True
     assert fetch.is_good
 
 
 def test_a_redirect_is_worth_a_fetch_if_it_leads_on() -> None:
     """A site may link to its pages by redirects alone."""
     fetch = arrived(301)
-    fetch.lead_on()
+    fetch.leads_on = True
     assert fetch.is_good
 
 

@@ -97,7 +97,7 @@ def test_redirects(database: Database) -> None:
     """One that leads on is no cause; of one that does not, the target is named as nothing that a terminal obeys."""
     counts = OutcomeCounts(database)
     on = answered(302, "http://on.example/")
-    on.lead_on()
+    on.leads_on = True
     counts.ended(on)
     counts.ended(answered(302))
     counts.hindered(fetch("http://out.example/").visit, causes.OUT_OF_SCOPE, "to http://x/")
@@ -151,7 +151,7 @@ def test_a_sitemap_is_no_page(database: Database) -> None:
     """Nor is what another worker has fetched this one's failure."""
     counts = OutcomeCounts(database)
     sitemap = answered(200)
-    sitemap.worth_it()
+    sitemap.is_worth_it = True
     counts.finished(sitemap)
     assert counts.are_none(1)
     assert not counts.are_none(2)

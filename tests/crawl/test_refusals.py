@@ -27,7 +27,7 @@ def shell() -> Fetch:
     visit = Visit(bytes(16), UrlRecord(came.url, host=bytes(8)), Host(bytes(8), "site.example"), None)
     fetch = Fetch(visit, Request(came.url))
     fetch.arrived(200, came)
-    fetch.parsed(page(came))
+    fetch.page = page(came)
     return fetch
 
 
@@ -40,6 +40,6 @@ def test_a_shell_that_a_browser_could_not_show(
         refusals = Refusals(database, StatsCollector(get_crawler()))
         fetch = shell()
         if failed:
-            fetch.not_rendered()
+            fetch.is_unrendered = True
         refusals.finished(fetch)
         assert {row.kind: row.times for row in refusals.run.rows()} == found

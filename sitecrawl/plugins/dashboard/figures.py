@@ -174,7 +174,7 @@ class Sampler:
             refusals=dict(traffic.refusals),
             certificates={cause.why: cause.hosts for cause in self._crawl.outcomes.whole.distrusted()},
             without_page={cause.why: cause.hosts for cause in self._crawl.outcomes.causes},
-            content=self._crawl.fetches.content.figures().counts(),
+            content=self._crawl.fetches.content_figures().counts(),
             sitemaps={name.replace("/", "_"): number for name, number in sorted(_under(stats, "sitemaps/"))},
             rendering={name: number for name, number in _under(stats, "rendering/") if "/" not in name},
             browser=next((load()._asdict() for load in self._crawl.browsers), {}),

@@ -48,7 +48,7 @@ class LlmsTxt:
             return True
         if fetch is None or GUESS not in fetch.request.meta:
             return True
-        fetch.worth_it()  # what answers for all that is missing is no page, and says nothing of its section
+        fetch.is_worth_it = True  # what answers for all that is missing is no page, and says nothing of its section
         return False
 
 

@@ -86,7 +86,7 @@ class LoginMiddleware:
             self._crawl.pause.suffer(error.want)
             return fetch.give_back(self._crawl.pause.put_back(error.want, request.url))
         except Interrupted:
-            fetch.interrupt()
+            fetch.interrupted = True
             raise
         session.sent_by[request] = session.generation
         return None

@@ -197,7 +197,7 @@ class Again(Participant):
         fetch = self._crawl.fetches.of(response.request)
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
-                fetch.worth_it()
+                fetch.is_worth_it = True
             if response.status == NOT_MODIFIED:
                 pass_on(self._crawler, fetch, self._under_way[fetch.visit.key], self._versions)
                 return True

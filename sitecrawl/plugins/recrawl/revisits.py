@@ -97,7 +97,7 @@ class Recrawling:
             return False
         fetch = self._crawl.fetches.of(response.request)
         if fetch is not None:
-            fetch.worth_it()  # it is as it was
+            fetch.is_worth_it = True  # it is as it was
             if self._crawl.pages.store is not None:
                 pass_on(self._crawler, fetch, self._versions.of(fetch.request.url), self._versions)
         return True

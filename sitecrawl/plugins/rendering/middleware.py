@@ -103,10 +103,10 @@ class RenderingMiddleware:
             self._not_shown(fetch)
             return fetch.give_back(self._crawl.pause.put_back(error.want, fetch.request.url))
         except Interrupted:
-            fetch.interrupt()
+            fetch.interrupted = True
             raise
         except NoBrowser as error:
-            fetch.interrupt()
+            fetch.interrupted = True
             self._end(error)
             raise Interrupted("There is no browser") from error
         except (NotRendered, DownloadTimeoutError) as error:
@@ -131,7 +131,7 @@ class RenderingMiddleware:
         self._crawl.stats.inc_value(FAILED)
         logger.debug("%s was not rendered: %s", fetch.request, error)
         if is_closing(self._crawler):
-            fetch.interrupt()
+            fetch.interrupted = True
             raise Interrupted("The crawl is being stopped")
         assert self._crawler.spider is not None
         if not self._retries or fetch.request.meta.get("dont_retry") or isinstance(error, Lost):
@@ -150,7 +150,7 @@ class RenderingMiddleware:
 
     def _as_it_came(self, fetch: Fetch, response: Response, error: Exception) -> Response:
         self._crawl.stats.inc_value(_GIVEN_UP)
-        fetch.not_rendered()
+        fetch.is_unrendered = True
         if isinstance(error, Crashed):
             self._note_unrendered(fetch)
         logger.info("%s cannot be rendered, and is taken as it came: %s", response, error)

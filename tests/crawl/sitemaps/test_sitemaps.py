@@ -124,7 +124,7 @@ class Crawl:
             found = Link(target.href, target.host, key=self.key(target.href))
             asked = Asked(request=pack({"meta": meta}))
             if self.parts.frontier.add([found], depth=1, referrer=fetch.visit.key, asked=asked):
-                fetch.lead_on()
+                fetch.leads_on = True
 
     @property
     def whole(self) -> DiskFrontier:
