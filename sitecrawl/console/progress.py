@@ -27,11 +27,9 @@ from sitecrawl.base import declared
 from sitecrawl.base.display import printable
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
-from sitecrawl.console.eta import TimeLeft
 from sitecrawl.console.greeting import how_to_stop
 from sitecrawl.console.share import Share
-from sitecrawl.console.status import Status
-from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
+from sitecrawl.console.status_line import Status, StatusLine, TimeLeft, is_aloud, wants_line
 from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler

@@ -13,10 +13,8 @@ from typing import Any, Final
 
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.fleet import log_of
-from sitecrawl.console.eta import TimeLeft
 from sitecrawl.console.share import Share
-from sitecrawl.console.status import Status
-from sitecrawl.console.status_line import StatusLine
+from sitecrawl.console.status_line import Status, StatusLine, TimeLeft
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.index import ELSEWHERE
 from sitecrawl.pagestore.reader import StoredPage
+from sitecrawl.pagestore.record import HttpMessage
 
 _AGO = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -23,9 +24,9 @@ def visible_bytes(data: bytes, charset: str | None) -> str:
     return visible(text.replace("\r\n", "\n"))
 
 
-def headers(page: StoredPage) -> str:
-    """Status line and headers of a stored response, one a line."""
-    lines = [page.start_line, *(name + b": " + value for name, value in page.headers)]
+def headers(message: HttpMessage | StoredPage) -> str:
+    """First line and headers of a stored message, one a line."""
+    lines = [message.start_line, *(name + b": " + value for name, value in message.headers)]
     return "".join(visible(line.decode("utf-8", "backslashreplace")) + "\n" for line in lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.console.eta import TimeLeft
+from sitecrawl.console.status_line import TimeLeft
 
 
 def told(*samples: tuple[float, int, int], most: int = 0) -> str:

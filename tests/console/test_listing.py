@@ -12,8 +12,8 @@ import pytest
 from pagestore_helpers import exchange, page
 
 from sitecrawl.base.display import one_line
+from sitecrawl.console.commands.frontier import HELD, SITES, UNITS, URLS
 from sitecrawl.console.commands.pages import CAPTURES
-from sitecrawl.console.frontier_rows import HELD, SITES, UNITS, URLS
 from sitecrawl.console.listing import FORMATS, Layout, write
 from sitecrawl.frontier.judge.held import HeldSet, Sample, Unit
 from sitecrawl.frontier.reader import KnownUrl, Site

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pagestore_helpers import exchange, page
 
-from sitecrawl.console.nothing import in_store, why_nothing
+from sitecrawl.console.listing import in_store, why_nothing
 from sitecrawl.pagestore import PageFilter, PageReader, WarcStore
 
 

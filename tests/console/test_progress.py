@@ -30,8 +30,7 @@ from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.live_line import AboveLine
 from sitecrawl.console.progress import HostErrors
-from sitecrawl.console.status import Status
-from sitecrawl.console.status_line import wants_line
+from sitecrawl.console.status_line import Status, wants_line
 from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS

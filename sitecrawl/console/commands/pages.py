@@ -10,9 +10,7 @@ from typing import Final
 
 from sitecrawl.base.display import one_line
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.filters import add_filters, filter_of
-from sitecrawl.console.listing import Layout, write
-from sitecrawl.console.nothing import Counted, why_nothing
+from sitecrawl.console.listing import Layout, add_filters, filter_of, why_nothing, write
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of
 
@@ -52,7 +50,5 @@ class Command(ListingCommand):
             rows = reader.pages(wanted)
             if wanted.kind is None:  # fetched for other pages, once a day and run
                 rows = (capture for capture in rows if capture.kind != "robots")
-            found = Counted(islice(rows, opts.limit))
-            write(found, CAPTURES, sys.stdout, format=opts.format)
-            if not found.number:
+            if not write(islice(rows, opts.limit), CAPTURES, sys.stdout, format=opts.format):
                 print(f"scrapy: {why_nothing(reader, wanted)}", file=sys.stderr)

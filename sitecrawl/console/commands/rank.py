@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.frontier_rows import SITES, URLS
+from sitecrawl.console.commands.frontier import SITES, URLS
 from sitecrawl.console.listing import write
 from sitecrawl.frontier.reader import FrontierReader
 

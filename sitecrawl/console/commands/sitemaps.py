@@ -4,24 +4,86 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import islice
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
+from typing import Any, Final
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.display import visible
+from sitecrawl.base.display import one_line, visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import write
-from sitecrawl.console.sitemap_rows import SITEMAPS, ordered, show
+from sitecrawl.console.listing import Layout, write
 from sitecrawl.crawl.seeds import seeds_of
+from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import leave
-from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
+from sitecrawl.crawl.sitemaps.entry import Problem
+from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.lookup import candidate_keys
 from sitecrawl.urls.fingerprint import Fingerprinter
+
+_TIMES: Final = frozenset({"found", "visited", "lastmod", "newest", "next_visit"})
+_HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched", "listed"})
+
+
+def _facts(record: SitemapRecord) -> dict[str, Any]:
+    """Facts by name; times as ISO 8601, None for never."""
+    found = {f.name: _plain(f.name, getattr(record, f.name)) for f in fields(record) if f.name not in _HIDDEN}
+    return found | {
+        "success_rate": round(record.success_rate, 3),
+        "good_share": round(record.good_share, 3),
+        "spam_share": round(record.spam_share, 3),
+        "trust": round(schedule.trust(record), 3),
+        "links_a_day": round(schedule.rate(record) * schedule.DAY, 3),
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in _TIMES:
+        return _time_of(value)
+    if name == "news":
+        return [[_time_of(at), count] for at, count in value]
+    if isinstance(value, Problem):
+        return [str(problem.name).lower() for problem in Problem if problem in value]
+    return value.name.lower() if isinstance(value, Enum) else value
+
+
+def _time_of(at: float) -> str | None:
+    """Unix seconds in ISO 8601; None for never."""
+    if not 0 < at < NEVER:
+        return None
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(" ".join(map(str, part)) if isinstance(part, list) else str(part) for part in value) or "-"
+    return "-" if value is None or value == "" else str(value)
+
+
+def _row(record: SitemapRecord) -> str:
+    following = (_time_of(record.next_visit) or "-")[:16]
+    return (
+        f"{record.state.name.lower():<8} {record.form.value:<7} {record.how.value:<6} "
+        f"{record.entries:>9,} {record.new:>9,} {record.good_share:>5.0%} {record.spam_share:>5.0%}  "
+        f"{following:<16}  {one_line(record.url)}"
+    )
+
+
+_SITEMAPS: Final = Layout(
+    f"{'state':<8} {'form':<7} {'how':<6} {'entries':>9} {'new':>9} {'good':>5} {'spam':>5}  next visit        url",
+    _row,
+    tuple(_facts(SitemapRecord("", ""))),
+    _facts,
+)
 
 
 class Command(ListingCommand):
@@ -63,7 +125,8 @@ class Command(ListingCommand):
                     for record in read_sitemaps(database):
                         found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
         records = [record for record in found.values() if _is_wanted(record, opts)]
-        write(islice(ordered(records), opts.limit), SITEMAPS, sys.stdout, format=opts.format)
+        records.sort(key=lambda record: (-schedule.rate(record), record.url))
+        write(records[: opts.limit], _SITEMAPS, sys.stdout, format=opts.format)
 
 
 def _places(directory: Path) -> list[Path]:
@@ -94,7 +157,8 @@ def _show(directory: Path, text: str) -> None:
             found += [SitemapRecord.unpack(data) for data in database.get_many("sitemaps", keys) if data is not None]
     if not found:
         raise StorageError(f"{visible(text)} is no sitemap that the crawl in {directory} knows")
-    show(max(found, key=_knowledge), sys.stdout)
+    for name, value in _facts(max(found, key=_knowledge)).items():
+        print(f"{name.replace('_', ' '):<14} {one_line(_words(value))}")
 
 
 def _add(directory: Path, texts: list[str]) -> None:

@@ -18,7 +18,7 @@ from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.console.exchange import curl, resent
+from sitecrawl.console.commands.page import curl, resent
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.record import MASK, HttpMessage
 

@@ -13,7 +13,6 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import FORMATS, write
-from sitecrawl.console.nothing import Counted
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.rounds import rounds_in, span_of
 from sitecrawl.plugins.export.change_rows import CHANGES, ROUNDS, WITH_DIFFS, atom
@@ -56,7 +55,5 @@ class Command(ListingCommand):
                 name = Path(self.directory(opts)).resolve().name
                 sys.stdout.buffer.writelines(line.encode() for line in atom(found, name, with_diffs=opts.diff))
                 return
-            rows = Counted(found)
-            write(rows, WITH_DIFFS if opts.diff else CHANGES, sys.stdout, format=opts.format)
-            if not rows.number:
+            if not write(found, WITH_DIFFS if opts.diff else CHANGES, sys.stdout, format=opts.format):
                 print("scrapy: no page is new, changed, gone or moved", file=sys.stderr)

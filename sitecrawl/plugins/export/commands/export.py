@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
 from scrapy.exceptions import UsageError
 
@@ -17,8 +17,7 @@ import sitecrawl
 from sitecrawl.base.display import counted, visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
-from sitecrawl.console.filters import add_filters, filter_of
-from sitecrawl.console.nothing import Counted, in_store, why_nothing
+from sitecrawl.console.listing import add_filters, filter_of, in_store, why_nothing
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.crawl.outputs import is_remote, output
 from sitecrawl.crawldir.durable import replaced
@@ -38,6 +37,7 @@ from sitecrawl.plugins.export.pages import Choice, Pages, pages_with_texts
 from sitecrawl.plugins.export.passing import Once
 from sitecrawl.plugins.export.wacz import WaczWriter
 
+_T = TypeVar("_T")
 _LAST = "last"
 _LEFT = frozenset({GONE, MOVED})
 """What has become of pages that are there no more."""
@@ -121,13 +121,13 @@ class Command(ReadingCommand):
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
         with self._chosen(opts, fields, news) as chosen:
-            pages = Counted(chosen.pages)
+            pages = _Counted(chosen.pages)
             if opts.chunks is None:
-                rows = Counted(row_of(fields, page) for page in pages)
+                rows = _Counted(row_of(fields, page) for page in pages)
             else:
                 fields = CHUNK_FIELDS
                 present = (page for page in pages if page.change not in _LEFT)
-                rows = Counted(row_of(fields, part) for page in present for part in parts_of(page, opts.chunks))
+                rows = _Counted(row_of(fields, part) for page in present for part in parts_of(page, opts.chunks))
             with _file(target) as file:
                 WRITERS[form](fields, rows, file)
             of_chunks = f"{counted(rows.number, 'chunk')} of " if opts.chunks is not None else ""
@@ -275,6 +275,19 @@ def _say_nothing(reader: Reader, choice: Choice) -> None:
     """On stderr: nobody should take a table without rows for a crawl without pages."""
     why = in_store(reader, "nothing new") if choice.spans is not None else why_nothing(reader, choice.wanted)
     print(f"scrapy: {why}", file=sys.stderr)
+
+
+class _Counted(Generic[_T]):
+    """Rows, and how many of them have been asked for."""
+
+    def __init__(self, rows: Iterable[_T]) -> None:
+        self._rows = rows
+        self.number = 0
+
+    def __iter__(self) -> Iterator[_T]:
+        for row in self._rows:
+            self.number += 1
+            yield row
 
 
 @contextmanager

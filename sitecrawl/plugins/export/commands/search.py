@@ -10,8 +10,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.display import counted
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import write
-from sitecrawl.console.nothing import in_store
+from sitecrawl.console.listing import in_store, write
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export import USE
