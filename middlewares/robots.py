@@ -20,15 +20,15 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
-from middlewares.robots_rests import RobotsRests
-from middlewares.robots_silences import Silences
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import AnyLimit
+from sitecrawl.base.pauses import Pause
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
@@ -49,6 +49,12 @@ _MAX_BYTES = 128 << 20
 """Most hosts, and bytes of rules, kept in memory; the least recently used are forgotten and fetched again."""
 _READ_AT_ONCE = 32 << 10
 """Bytes of a robots.txt that are parsed on the event loop; longer ones in a thread."""
+
+_FIRST_SILENCE = 120.0
+_LONGEST_SILENCE = 3600.0
+"""Seconds for which a silent host is not asked."""
+_MAX_RESTING = 100_000
+"""Most pages that are remembered to have gone back; older ones may go back once more."""
 
 _EXCEPTED = "robotstxt/excepted"
 """Statistic: requests that a sheet exempts from robots.txt."""
@@ -114,8 +120,11 @@ class RobotsMiddleware:
         """Hosts already logged as exempt."""
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
         """Requests under way, by root; the result is None if broken off."""
-        self._silences = Silences()
-        self._rests = RobotsRests()
+        self._silent: LocalCache[str, Pause] = LocalCache(MAX_HOSTS)
+        """Roots without an answer that rendered pages want parts of: they are not asked for a while, twice as long
+        each time, because each of these pages would ask again."""
+        self._resting: LocalCache[bytes, None] = LocalCache(_MAX_RESTING)
+        """Pages put back into the frontier by `_rested`."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -159,10 +168,16 @@ class RobotsMiddleware:
         return self._rested(fetch, is_new=is_new) if fetch is not None else None
 
     def _rested(self, fetch: Fetch, *, is_new: bool) -> Request | None:
-        """Put back a page that waited for robots.txt, if its host has to rest after that."""
-        if is_new and self._rests.begin(fetch.visit.key):
+        """Put back a page that waited for robots.txt, if its host has to rest after that.
+
+        In flight it would take a seat that another host could use: with 64 seats and a delay of a minute, a crawl
+        could start no more than 64 hosts a minute. It goes back once. If its rules are forgotten by the time it comes
+        again, because many hosts take turns, it waits in its seat; else it might never be fetched.
+        """
+        if is_new and fetch.visit.key not in self._resting:
+            self._resting[fetch.visit.key] = None
             return fetch.give_back()
-        self._rests.end(fetch.visit.key)
+        self._resting.pop(fetch.visit.key, None)
         return None
 
     def _has_pause(self, host: str, parser: RobotParser) -> bool:
@@ -179,16 +194,24 @@ class RobotsMiddleware:
         if self._is_excepted(parsed):
             return True
         root = parsed.origin
-        if root in self._silences:
+        if self._is_silent(root):
             return False
         try:
             rules = await self._rules_of(root, parsed.host, page)
         except asyncio.CancelledError:  # the page's time is over, and nothing has come
-            self._silences.met(root)
+            self._note_silence(root)
             raise
         if rules.parser is None and rules.want is None:
-            self._silences.met(root)
+            self._note_silence(root)
         return rules.parser is not None and rules.parser.allowed(url, self._agent)
+
+    def _is_silent(self, root: str) -> bool:
+        return root in self._silent and time.monotonic() < self._silent[root].until
+
+    def _note_silence(self, root: str) -> None:
+        if not self._is_silent(root):
+            before = self._silent.pop(root, None)
+            self._silent[root] = Pause.after(before, time.monotonic(), first=_FIRST_SILENCE, longest=_LONGEST_SILENCE)
 
     def _is_excepted(self, url: Url) -> bool:
         """Whether a sheet exempts `url`."""
@@ -254,7 +277,7 @@ class RobotsMiddleware:
         if rules.parser is None:
             return
         self._keep(root, rules)
-        self._silences.ended(root)
+        self._silent.pop(root, None)
         asked = rules.parser.crawl_delay(self._agent) or 0.0
         delay = self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY)
         self._crawl.frontier.manners.slow_down(host, delay)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from scrapy.http import Response
+from scrapy.utils.datatypes import LocalCache
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
@@ -64,7 +64,7 @@ class Discovery:
         self._stats = registry.crawl.stats
         self._registry = registry
         self._store = registry.store
-        self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
+        self._robots: LocalCache[bytes, _Robots] = LocalCache(_MAX_ROBOTS)
         """robots.txt answers of hosts that were not searched for sitemaps, by host."""
         self._requests.on_answer.append(self._robots_fetched)
 
@@ -98,8 +98,6 @@ class Discovery:
             self._read_robots(key, record, robots)
         elif len(robots.named) <= _MAX_NAMED:
             self._robots[key] = robots
-            if len(self._robots) > _MAX_ROBOTS:
-                self._robots.popitem(last=False)
 
     def _read_robots(self, key: bytes, record: SitemapRecord, robots: _Robots) -> None:
         """Remember the sitemaps that a robots.txt names."""
