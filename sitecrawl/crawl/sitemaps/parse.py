@@ -42,7 +42,7 @@ _PIECE: Final = 64 << 10
 """Bytes unpacked at a time, so that the reader of a bomb can stop early."""
 
 
-def unpacked(chunks: Iterable[bytes], report: ParseReport, max_bytes: int) -> Iterator[bytes]:
+def _unpacked(chunks: Iterable[bytes], report: ParseReport, max_bytes: int) -> Iterator[bytes]:
     """`chunks` without gzip, should they begin as gzip does: with all its members, up to where it is damaged.
 
     It ends at `max_bytes` or `MAX_MEMBERS`. A piece may be empty: each is a step of work, however little it brings.
@@ -70,56 +70,28 @@ def _limited(pieces: Iterator[bytes], report: ParseReport, left: int) -> Iterato
 
 
 def _members(stream: Iterable[bytes], report: ParseReport) -> Iterator[bytes]:
-    members = _Members()
+    """Unpack gzip members one after the other, up to what is none."""
+    member: zlib._Decompress | None = None
+    count = 0
     try:
         for chunk in stream:
-            yield from members.content(chunk)
-            if members.has_ended:
-                break
+            data = chunk
+            while data:
+                if member is None:
+                    data = data.lstrip(b"\0") if count else data  # RFC 1952, 2.2: padding may follow
+                    if not data:
+                        break
+                    if count == MAX_MEMBERS or not data.startswith(_MAGIC[:1]):
+                        report.problems |= Problem.CUT if data.startswith(_MAGIC[:1]) else Problem.NONE
+                        return
+                    member, count = zlib.decompressobj(_GZIP), count + 1
+                yield member.decompress(data, _PIECE)
+                data, member = (member.unused_data, None) if member.eof else (member.unconsumed_tail, member)
+            yield b""
     except zlib.error:
         report.problems |= Problem.TORN
-    if members.count > MAX_MEMBERS:
-        report.problems |= Problem.CUT
-    elif members.is_open:
+    if member is not None:
         report.problems |= Problem.TORN
-
-
-class _Members:
-    """Unpacks gzip members one after the other."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.has_ended = False
-        """Whether further data are no member, or one too many."""
-        self._member: zlib._Decompress | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the last has not ended."""
-        return self._member is not None
-
-    def content(self, chunk: bytes) -> Iterator[bytes]:
-        data = chunk
-        while data:
-            if self._member is None:
-                data = self._begin(data)
-                if self._member is None:
-                    break
-            yield self._member.decompress(data, _PIECE)
-            if self._member.eof:
-                data, self._member = self._member.unused_data, None
-            else:
-                data = self._member.unconsumed_tail
-        yield b""
-
-    def _begin(self, data: bytes) -> bytes:
-        """Begin a member; return the rest of `data`."""
-        data = data.lstrip(b"\0") if self.count else data  # RFC 1952, 2.2: padding may follow
-        self.count += data.startswith(_MAGIC[:1])
-        self.has_ended = bool(data) and (not data.startswith(_MAGIC[:1]) or self.count > MAX_MEMBERS)
-        if data and not self.has_ended:
-            self._member = zlib.decompressobj(_GZIP)
-        return data
 
 
 _MAX_WHOLE: Final = 4 << 20
@@ -183,7 +155,7 @@ def read_in_steps(
     JSON are one step.
     """
     most = limits.max_bytes
-    stream = _measured(unpacked(unpacked(chunks, report, most), report, most), report, limits)
+    stream = _measured(_unpacked(_unpacked(chunks, report, most), report, most), report, limits)
     head = _head_of(stream)
     text = _decoded(chain((head,), stream), _charset(head, label))
     first = next(text, "")
