@@ -13,8 +13,7 @@ from typing import Any, Final, Self
 from sitecrawl.console.summary import Summary
 from sitecrawl.crawl.ending import BY_ITSELF, ending, finish_reason
 from sitecrawl.crawl.traffic import Traffic
-from sitecrawl.crawldir.outcomes import CauseCount
-from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures
 
 _WORST: Final = ("storage_error",)

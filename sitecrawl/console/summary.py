@@ -17,8 +17,7 @@ from sitecrawl.base.secret_settings import masked
 from sitecrawl.crawl.outcomes import in_short
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
-from sitecrawl.crawldir.outcomes import CauseCount
-from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.record import NOT_MODIFIED
 

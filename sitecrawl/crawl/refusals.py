@@ -17,8 +17,8 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import REFUSALS
+from sitecrawl.crawldir.outcomes import HostRefusals, RefusalTotals
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.crawldir.refusals import HostRefusals, RefusalTotals
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.refusals import SHELL_SIZE, Refusal, RefusalKind, is_shell, returns_to
 from sitecrawl.urls.url import parse

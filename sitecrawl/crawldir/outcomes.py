@@ -1,8 +1,8 @@
-"""What a crawl has brought so far, and why hosts have given no page: counted by cause, with an example of each.
+"""What a crawl has brought so far, why hosts have given no page, and which hosts said no.
 
-On disk it is one value: a MessagePack map of `pages`, `others`, `causes`, a list of `[why, hosts, example]`, and
-`certificates`, a map of hosts to what is wrong with theirs. What cannot be read is nothing: only what is said depends
-on it.
+On disk these are two MessagePack maps. Outcomes: `pages`, `others`, `causes`, a list of `[why, hosts, example]`, and
+`certificates`, a map of hosts to what is wrong with theirs. Refusals: hosts to maps of kinds to `[times, by]`, where
+`by` names whose challenge it is, or is empty. What cannot be read is nothing: only what is said depends on it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import msgpack
 
@@ -29,7 +29,7 @@ class CauseCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """See the module."""
+    """What came, and why hosts gave no page."""
 
     pages: int = 0
     """Fetches that brought one, over all runs."""
@@ -60,4 +60,73 @@ class Outcomes:
             certificates = {str(host): str(fault) for host, fault in found["certificates"].items()}
             return cls(int(found["pages"]), int(found["others"]), causes, certificates)
         except (AttributeError, KeyError, TypeError, ValueError):
+            return cls()
+
+
+MAX_HOSTS: Final = 10_000
+"""Hosts that are told apart: those that said no first."""
+
+
+class HostRefusals(NamedTuple):
+    """One way in which a host said no."""
+
+    host: str
+    kind: str
+    times: int
+    by: str
+    """Sender of the last challenge; empty if unknown."""
+
+
+class RefusalTotals:
+    """Which hosts said no, in which way and how often, over all runs."""
+
+    def __init__(self, hosts: Mapping[str, Mapping[str, tuple[int, str]]] | None = None) -> None:
+        self._hosts = {host: dict(kinds) for host, kinds in (hosts or {}).items()}
+
+    def add(self, host: str, kind: str, by: str = "") -> int:
+        """`host` has said no once more; gives how often it has in that way, 0 if that is not remembered."""
+        kinds = self._hosts.get(host)
+        if kinds is None:
+            if len(self._hosts) >= MAX_HOSTS:
+                return 0
+            kinds = self._hosts[host] = {}
+        times, before = kinds.get(kind, (0, ""))
+        kinds[kind] = times + 1, by or before
+        return times + 1
+
+    def rows(self, kind: str | None = None) -> list[HostRefusals]:
+        """Refusals of `kind`, or all, the most frequent first."""
+        found = [
+            HostRefusals(host, name, times, by)
+            for host, kinds in self._hosts.items()
+            for name, (times, by) in kinds.items()
+            if kind in {None, name}
+        ]
+        return sorted(found, key=lambda row: (-row.times, row.host, row.kind))
+
+    def of(self, host: str) -> list[HostRefusals]:
+        """Refusals of one host, the most frequent first."""
+        rows = [HostRefusals(host, kind, *known) for kind, known in self._hosts.get(host, {}).items()]
+        return sorted(rows, key=lambda row: -row.times)
+
+    def __len__(self) -> int:
+        """Hosts."""
+        return len(self._hosts)
+
+    def pack(self) -> bytes:
+        packed: bytes = msgpack.packb(self._hosts)
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes | None) -> Self:
+        """Inverse of `pack`; empty for None or invalid data."""
+        found = unpacked(data)
+        try:
+            return cls(
+                {
+                    str(host): {str(kind): (int(times), str(by)) for kind, (times, by) in kinds.items()}
+                    for host, kinds in found.items()
+                }
+            )
+        except (AttributeError, TypeError, ValueError):
             return cls()

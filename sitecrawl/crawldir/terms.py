@@ -1,4 +1,6 @@
-"""Arguments and settings of a crawl's last run, and how it ended: kept in its database for `scrapy why`."""
+"""Arguments and settings of a crawl's last run, and how it ended: kept in its database.
+
+`Terms` is for `scrapy why`, `Given` for whoever runs the crawl again without naming its arguments. Both are JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.meta import TERMS
+from sitecrawl.base.secret_settings import masked
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import ARGUMENTS, TERMS
+from sitecrawl.crawldir.participant import Participant
 
 
 class RobotsLeave(NamedTuple):
@@ -74,3 +78,30 @@ def terms_of(database: Database) -> Terms | None:
     """Terms of the crawl in `database`; None before the first. Raises `CorruptFile`."""
     data = database.get("meta", TERMS)
     return None if data is None else Terms.unpack(data)
+
+
+class Given(Participant):
+    """Stores `arguments` as they were typed, without those that have a password."""
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        kept = {name: text for name, text in arguments.items() if isinstance(text, str)}
+        self._arguments = {name: text for name, text in kept.items() if masked(f"{name}={text}") == f"{name}={text}"}
+        self._is_new = True
+
+    def prepare(self, batch: Batch) -> None:
+        if self._is_new:
+            batch.put("meta", ARGUMENTS, json.dumps(self._arguments).encode())
+
+    def committed(self) -> None:
+        self._is_new = False
+
+
+def given_to(database: Database) -> dict[str, str]:
+    """Arguments of the last run; empty if there was none. Raises `CorruptFile`."""
+    data = database.get("meta", ARGUMENTS)
+    if data is None:
+        return {}
+    try:
+        return {str(name): str(text) for name, text in json.loads(data).items()}
+    except (ValueError, AttributeError) as error:
+        raise CorruptFile(f"The arguments of the crawl in {database.path} cannot be read: {error}") from error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import ItemFilter
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -28,13 +29,19 @@ from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import ALLOWANCE
 from sitecrawl.crawl.sharing import redis_of, waiting_seeds
-from sitecrawl.crawldir.given import Given
 from sitecrawl.crawldir.meta import ROUNDS
+from sitecrawl.crawldir.terms import Given
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
-from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.spiders.job_file import is_file, with_job_file
 from sitecrawl.urls.url import parse, shortened
+
+_PAGE_FIELDS: Final = [
+    "url", "status", "fetched", "depth", "referrer", "content_type", "charset", "title", "canonical", "noindex",
+    "size",
+]  # fmt: skip
+"""Fields of a page in feeds; body, links and exchange are in the page store."""
+
 
 ONE_PROCESS = (
     "again=1 is for crawls of one process: workers that share one fetch pages again with recrawl=1, which goes on "
@@ -120,9 +127,9 @@ class SiteSpider(Spider):
         if only_looks() or arguments.dry:
             pass  # there is no feed, and the settings of a shell are frozen by now
         elif cls.extract is SiteSpider.extract:
-            name_fields(crawler.settings, PAGE_FIELDS)
+            name_fields(crawler.settings, _PAGE_FIELDS)
         else:
-            leave_pages_out(crawler.settings)
+            _leave_pages_out(crawler.settings)
         spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
         spider.arguments, spider.given = arguments, given
         for seed in arguments.seeds:
@@ -312,3 +319,22 @@ def _check_scheduler(settings: BaseSettings) -> None:
             f"SCHEDULER is {settings['SCHEDULER']}, and this spider's URLs are in sitecrawl's frontier: leave "
             "SCHEDULER out, or give the spider custom_settings = {'SCHEDULER': 'sitecrawl.scheduler.Scheduler'}"
         )
+
+
+class _ItemsAlone(ItemFilter):
+    def accepts(self, item: Any) -> bool:
+        return not isinstance(item, PageItem) and super().accepts(item)
+
+
+def _leave_pages_out(settings: BaseSettings) -> None:
+    """Keep pages out of all feeds that do not say themselves which items they take."""
+    feeds = {uri: dict(options) for uri, options in settings.getdict("FEEDS").items()}
+    for options in feeds.values():
+        if not {"item_classes", "item_filter"} & options.keys():
+            options["item_filter"] = _ItemsAlone
+    settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
+
+
+def name_fields(settings: BaseSettings, fields: Sequence[str]) -> None:
+    """Default of the feeds' fields."""
+    settings.set("FEED_EXPORT_FIELDS", list(fields), "addon")

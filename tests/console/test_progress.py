@@ -35,7 +35,7 @@ from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Rate, Traffic
-from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.crawldir.outcomes import HostRefusals
 from sitecrawl.frontier.contract import Figures
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"

@@ -10,8 +10,7 @@ from typing import Any
 from sitecrawl.console.share import Share, reason_of, summary_of
 from sitecrawl.console.summary import Summary
 from sitecrawl.crawl.traffic import Traffic
-from sitecrawl.crawldir.outcomes import CauseCount
-from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.urls.trap_state import Reason
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from sitecrawl.crawldir import refusals
-from sitecrawl.crawldir.refusals import HostRefusals, RefusalTotals
+from sitecrawl.crawldir import outcomes
+from sitecrawl.crawldir.outcomes import HostRefusals, RefusalTotals
 
 
 def some() -> RefusalTotals:
@@ -49,7 +49,7 @@ def test_what_cannot_be_read(data: bytes | None) -> None:
 
 def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more hosts than that nothing is remembered."""
-    monkeypatch.setattr(refusals, "MAX_HOSTS", 2)
+    monkeypatch.setattr(outcomes, "MAX_HOSTS", 2)
     totals = some()
     assert totals.add("c", "challenge") == 0
     assert totals.add("a", "challenge") == 2

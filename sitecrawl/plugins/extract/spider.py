@@ -15,9 +15,8 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME, AnyLimit
 from sitecrawl.base.patterns import MatchTime
 from sitecrawl.page.items import Link, PageItem
-from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.job_file import with_job_file
-from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.spiders.site import SiteSpider, name_fields
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.extract.extraction import Extraction, Outcome

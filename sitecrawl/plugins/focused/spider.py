@@ -17,9 +17,8 @@ from sitecrawl.page.budget import within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
-from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.job_file import with_job_file
-from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.spiders.site import SiteSpider, name_fields
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.shark_search import Focus

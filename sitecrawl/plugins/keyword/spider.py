@@ -15,9 +15,8 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import PageItem
 from sitecrawl.spiders.arguments import SiteArguments
-from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.job_file import with_job_file
-from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.spiders.site import SiteSpider, name_fields
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.keyword.folder import PageFolder

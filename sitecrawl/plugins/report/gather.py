@@ -15,8 +15,7 @@ from sitecrawl.crawl.outcomes import HostPages
 from sitecrawl.crawl.refusals import ADVICE, summed_up
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.outcomes import Outcomes
-from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.crawldir.outcomes import Outcomes, RefusalTotals
 from sitecrawl.crawldir.terms import RobotsLeave
 from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.judge.held import HeldSet

@@ -28,7 +28,7 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.refusals import ADVICE
 from sitecrawl.crawldir.directory import MANIFEST, read_manifest
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.crawldir.outcomes import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.report.drawing import chart, speeds

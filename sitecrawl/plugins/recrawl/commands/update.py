@@ -10,7 +10,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.console.commands.crawl import Command as CrawlCommand
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
-from sitecrawl.crawldir.given import given_to
+from sitecrawl.crawldir.terms import given_to
 from sitecrawl.scheduler import NO_ROUNDS
 from sitecrawl.spiders.arguments import ENDLESS
 from sitecrawl.spiders.site import ONE_PROCESS, SiteSpider
