@@ -1,6 +1,5 @@
-"""What each of many workers has to say at its end, and the one summary that it comes to.
-
-It goes from process to process as JSON (`cluster.line`).
+"""The figures of each of many workers at its end, which go to the parent process as JSON (`cluster.line`), and the
+one summary of them all.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures
 
 _WORST: Final = ("storage_error",)
-"""Finish reasons that count before others that are no end by itself."""
+"""Finish reasons that count before all others."""
+_OF_SUMMARY: Final = ("facts", "causes", "certificates", "refusals", "resting", "rests", "remote", "report")
+"""Fields of `Summary` that a share has, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Share:
     stats: Mapping[str, Any]
     """Scrapy's statistics, as far as JSON has them."""
     pages: int = 0
-    """Of all runs of the worker; `others` are URLs with an answer that was no page."""
+    """Fetched in all runs of the worker."""
     others: int = 0
-    resumed: bool = False
+    """URLs whose answer was no page."""
     max_pages: int = 0
     max_depth: int = 0
     exit_codes: bool = True
@@ -46,35 +47,26 @@ class Share:
     rests: str = ""
     remote: str = ""
     report: Sequence[Sequence[str]] = ()
-    """The last eight are those of `Summary`."""
 
     @classmethod
     def of(cls, told: Summary, stats: Mapping[str, Any], **besides: Any) -> Self:
-        """That of a worker that would say `told` by itself."""
+        """The share of a worker whose own summary is `told`."""
         return cls(
             seconds=told.seconds,
             stats={name: value for name, value in stats.items() if isinstance(value, int | float)},
             hosts=dict(told.hosts),  # of which `asdict` would make something else
-            facts=[*told.facts],
-            causes=[[one.why, one.hosts, one.example] for one in told.causes],
-            certificates=[[one.why, one.hosts, one.example] for one in told.certificates],
-            refusals=[[*one] for one in told.refusals],
-            resting=told.resting,
-            rests=told.rests,
-            remote=told.remote,
-            report=[[*one] for one in told.report],
+            **{name: getattr(told, name) for name in _OF_SUMMARY},
             **besides,
         )
 
 
 def reason_of(shares: Sequence[Share]) -> str:
-    """Why all of them ended: what one ended for that was no end by itself, or else the first's reason."""
+    """Why all workers ended: the first reason that is none of `BY_ITSELF`, or else that of the first worker."""
     odd = sorted((one.reason for one in shares if one.reason not in BY_ITSELF), key=lambda one: one not in _WORST)
     return odd[0] if odd else shares[0].reason
 
 
 def _traffic_of(shares: Iterable[Share]) -> Traffic:
-    """All that came, in figures."""
     total: Counter[str] = Counter()
     for one in shares:
         total.update({name: value for name, value in one.stats.items() if not isinstance(value, bool)})
@@ -83,7 +75,7 @@ def _traffic_of(shares: Iterable[Share]) -> Traffic:
 
 
 def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
-    """Of the run of all of them; `left` is of the whole crawl. At least one share."""
+    """Summary of one run of all workers. `left`: figures of the whole crawl."""
     shares = [*by_worker.values()]
     reason, one = reason_of(shares), shares[0]
     left = replace(left, is_full=0 < one.max_pages <= left.fetched)
@@ -96,24 +88,20 @@ def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
         seconds=max(share.seconds for share in shares),
         traffic=_traffic_of(shares),
         hosts=sum((Counter(share.hosts) for share in shares), Counter()),
-        facts=_distinct(fact for share in shares for fact in share.facts),
+        facts=[*dict.fromkeys(fact for share in shares for fact in share.facts)],
         causes=_causes(share.causes for share in shares),
         certificates=_causes(share.certificates for share in shares),
         refusals=_refusals(shares),
         has_pages_fetched=bool(pages) or left.fetched > others,
         resting=sum(share.resting for share in shares),
         rests=next((share.rests for share in shares if share.rests), ""),
-        remote="; ".join(_distinct(share.remote for share in shares if share.remote)),
+        remote="; ".join(dict.fromkeys(share.remote for share in shares if share.remote)),
         report=[*_report(by_worker)],
     )
 
 
-def _distinct(found: Iterable[Any]) -> list[Any]:
-    return [*dict.fromkeys(found)]
-
-
 def _report(by_worker: Mapping[str, Share]) -> Iterator[tuple[str, str]]:
-    """What spiders and plug-ins say themselves nobody can add up: each says it of its own pages."""
+    """Lines of spiders and plug-ins, which cannot be added up: once if all say the same, else with the worker."""
     first, *others = by_worker.values()
     is_same = all(one.report == first.report for one in others)
     for worker, share in [("", first)] if is_same else by_worker.items():
@@ -131,7 +119,7 @@ def _causes(found: Iterable[Sequence[Sequence[Any]]]) -> list[CauseCount]:
 
 
 def _refusals(shares: Iterable[Share]) -> list[HostRefusals]:
-    """A host is one worker's at a time, and may have been several ones'."""
+    """Refusals by host and kind. A host may have moved from one worker to another."""
     found: dict[tuple[str, str], HostRefusals] = {}
     for row in (HostRefusals(*row) for share in shares for row in share.refusals):
         before = found.get((row.host, row.kind))

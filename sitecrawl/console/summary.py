@@ -1,4 +1,4 @@
-"""What a crawl says of itself when it ends: why it ended, its figures, and what to type next."""
+"""The summary at a crawl's end: why it ended, its figures, and what to type next."""
 
 from __future__ import annotations
 
@@ -21,54 +21,56 @@ from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.record import NOT_MODIFIED
 
+_Row = tuple[str, int | None, str]
+"""Label, number and note."""
 _WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that the end of a run has to say; `lines` says it."""
+    """Facts about a run, and the `lines` that tell them."""
 
     ending: str
     seconds: float
     traffic: Traffic
     reason: str = ""
-    """Why it ended: Scrapy's finish reason."""
+    """Scrapy's finish reason."""
     hosts: Counter[str] = field(default_factory=Counter)
     """Errors by host."""
     totals: Figures | None = None
-    """Of the crawl, over all of its runs; None where the frontier is not ours."""
+    """Figures over all runs of the crawl; None without our scheduler."""
     resumed: bool = False
     """Whether there were runs before this one."""
     directory: Path | None = None
     has_pages: bool = False
     """Whether there is a page store to read."""
     has_commands: bool = True
-    """Whether our commands are there to read it."""
+    """Whether our commands are installed."""
     resume: str | None = None
-    """The command that goes on; None where there is nothing to go on with."""
+    """Command that goes on with the crawl; None if nothing is left to do."""
     again: str | None = None
-    """The command that looks for what is new, of a crawl of which nothing was left; else None."""
+    """Command that looks for what is new, if this run found nothing to do; else None."""
     missed: float | None = None
-    """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
+    """Measured share of new URLs that a seen test without a set takes for seen; None with a set."""
     facts: Sequence[str] = ()
-    """What is so of nearly all pages of a host."""
+    """Facts about nearly all pages of a host."""
     causes: Sequence[CauseCount] = ()
-    """Why hosts at which the crawl began have given no page, those of the most hosts first."""
+    """Why hosts of seeds gave no page, the most frequent first."""
     certificates: Sequence[CauseCount] = ()
-    """What is wrong with those of hosts that were asked all the same."""
+    """Faults of the certificates of hosts that were crawled nevertheless."""
     has_pages_fetched: bool = True
     """Whether any page was fetched, in this run or before."""
     resting: int = 0
-    """Hosts that have asked for a rest which is not over, and of which something waits."""
+    """Hosts with waiting URLs that have asked for a rest (Retry-After) which is not over."""
     rests: str = ""
-    """Which of them may be asked first, and when."""
+    """The first of them that may be asked, and when."""
     refusals: Sequence[HostRefusals] = ()
-    """Which hosts said no in this run, the most frequent first."""
+    """Refusals of this run by host, the most frequent first."""
     remote: str = ""
-    """What a store elsewhere has of it; empty where there is none."""
+    """Place of the remote store; empty without one."""
     report: Sequence[tuple[str, str]] = ()
-    """What the spider itself and plug-ins have to say, each with a label of up to 9 characters."""
+    """Lines of the spider and of plug-ins, each with a label of up to 9 characters."""
 
     def lines(self) -> Iterator[str]:
         yield self.first_line()
@@ -81,7 +83,7 @@ class Summary:
         yield from self._where()
 
     def first_line(self) -> str:
-        """How it ended; of a crawl without a page, that it is one, and why."""
+        """How the crawl ended; for one without a page, why there is none."""
         if self.has_pages_fetched:
             more = f" What is new since then: {printable(self.again, 100_000)}" if self.again is not None else ""
             return f"The crawl {printable(self.ending, 1000)}.{more}"
@@ -89,7 +91,7 @@ class Summary:
             return f"The crawl fetched no page, and {printable(self.ending, 1000)}."
         return f"The crawl fetched no page: {printable(in_short(self.causes), 1000)}."
 
-    def _rows(self) -> Iterator[tuple[str, int | None, str]]:
+    def _rows(self) -> Iterator[_Row]:
         traffic = self.traffic
         rate = traffic.responses / self.seconds if self.seconds else 0.0
         speed = f"{size(traffic.received)} in {duration(self.seconds)}, {rate:,.1f} a second"
@@ -100,32 +102,29 @@ class Summary:
             yield "requisites", traffic.requisites.total(), f"what pages are made of, with {errors:,} errors"
         yield from self._of_browser()
         yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
-        if traffic.spider_errors:
-            yield "spider errors", traffic.spider_errors, "the log has them"
+        yield from _if_any(("spider errors", traffic.spider_errors, "the log has them"))
         yield from self._of_hosts()
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
-        if traffic.guesses:
-            yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
-        if traffic.sitemaps_left:
-            yield "sitemaps left out", traffic.sitemaps_left, "too many of their sites list no new page"
-        if traffic.links_skipped:
-            yield "copies", traffic.links_skipped, "pages whose links were not followed: others have their content"
-        if traffic.lost:
-            yield "lost", traffic.lost, "pages that count for nothing: other workers had their sites by then"
-        if traffic.private:
-            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.name}"
-        if traffic.quarantined:
-            yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
+        yield from _if_any(
+            ("guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"),
+            ("sitemaps left out", traffic.sitemaps_left, "too many of their sites list no new page"),
+            ("copies", traffic.links_skipped, "pages whose links were not followed: others have their content"),
+            ("lost", traffic.lost, "pages that count for nothing: other workers had their sites by then"),
+            ("private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.name}"),
+            ("quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"),
+        )
         yield from self._said_no()
         yield from self._totals()
-        yield from self._missed()
+        if self.missed is not None:
+            about = f"{self.missed:.2%} of new ones at the end, as measured: no set is behind the filter"
+            yield "URLs missed", None, about
         for number, fact in enumerate(self.facts[:_WORST]):
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > _WORST:
             yield "", None, f"and {len(self.facts) - _WORST:,} more"
 
-    def _of_browser(self) -> Iterator[tuple[str, int | None, str]]:
+    def _of_browser(self) -> Iterator[_Row]:
         traffic = self.traffic
         if traffic.rendered or traffic.not_rendered:
             yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} gained links or text by that"
@@ -133,7 +132,7 @@ class Summary:
             about = "pages that could not be rendered, and were taken as they came: links may be missing"
             yield "  unrendered", traffic.not_rendered, f"{about} (resume to try crashed ones again)"
 
-    def _of_hosts(self) -> Iterator[tuple[str, int | None, str]]:
+    def _of_hosts(self) -> Iterator[_Row]:
         if self.hosts:
             yield "most errors", None, _most(self.hosts)
         for number, cause in enumerate(self.causes if self.totals is not None else ()):
@@ -141,7 +140,7 @@ class Summary:
         for number, cause in enumerate(self.certificates):
             yield "" if number else "certificates", cause.hosts, f"{cause.why}, such as that of {cause.example}"
 
-    def _classes(self) -> Iterator[tuple[str, int | None, str]]:
+    def _classes(self) -> Iterator[_Row]:
         for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):
             some = Counter({str(status): n for status, n in self.traffic.statuses.items() if status // 100 == digit})
             if unchanged := some.pop(str(NOT_MODIFIED), 0):
@@ -149,7 +148,7 @@ class Summary:
             if some:
                 yield f"  {digit}xx{meaning}", some.total(), _most(some) if digit > 3 else ""
 
-    def _said_no(self) -> Iterator[tuple[str, int | None, str]]:
+    def _said_no(self) -> Iterator[_Row]:
         for kind, name in NAMES.items():
             if number := self.traffic.refusals[kind]:
                 named = Counter(
@@ -157,33 +156,19 @@ class Summary:
                 )
                 yield name, number, _most(named)
 
-    def _totals(self) -> Iterator[tuple[str, int | None, str]]:
+    def _totals(self) -> Iterator[_Row]:
         if self.totals is None:
             return
         yield "given up", self.totals.failed, "URLs for which no answer came"
         yield "waiting", self.totals.queued, "URLs that are known and not fetched"
-        if self.resting:
-            yield "  resting", self.resting, f"hosts: {self.rests}"
-        if self.totals.held_back:
-            yield "  held back", self.totals.held_back, "of these, in what looks like traps, or was blocked"
-        if self.totals.joined:
-            yield (
-                "  other forms",
-                self.totals.joined,
-                "of these, other addresses of fetched pages, by learnt rules",
-            )
-        if self.totals.silent:
-            yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
+        yield from _if_any(
+            ("  resting", self.resting, f"hosts: {self.rests}"),
+            ("  held back", self.totals.held_back, "of these, in what looks like traps, or was blocked"),
+            ("  other forms", self.totals.joined, "of these, other addresses of fetched pages, by learnt rules"),
+            ("  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"),
+        )
         if self.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it; guesses count, too"
-
-    def _missed(self) -> Iterator[tuple[str, int | None, str]]:
-        if self.missed is not None:
-            yield (
-                "URLs missed",
-                None,
-                f"{self.missed:.2%} of new ones at the end, as measured: no set is behind the filter",
-            )
 
     def _where(self) -> Iterator[str]:
         kinds = {row.kind: row for row in reversed(self.refusals)}  # of each the host that said it most
@@ -215,8 +200,13 @@ class Summary:
             yield f"  rules     scrapy frontier --rules -d {place}"
 
 
+def _if_any(*rows: tuple[str, int, str]) -> Iterator[_Row]:
+    """The rows whose number is not 0."""
+    return (row for row in rows if row[1])
+
+
 def _most(counter: Counter[str]) -> str:
-    """The most frequent, with their numbers."""
+    """The most frequent names, with their numbers."""
     named = ", ".join(f"{printable(name)} ({n:,})" for name, n in counter.most_common(_WORST))
     return f"{named}, ..." if len(counter) > _WORST else named
 
@@ -238,6 +228,5 @@ def resume_command(argv: Sequence[str], directory: Path) -> str | None:
 
 
 def _shortest(path: str) -> str:
-    """What to type for the program at `path`."""
     found = shutil.which("scrapy")
     return "scrapy" if found is not None and Path(found).resolve() == Path(path).resolve() else path

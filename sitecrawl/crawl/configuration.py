@@ -17,7 +17,6 @@ from sitecrawl import __version__
 from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
-from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.seen.store import SeenOptions
@@ -108,11 +107,6 @@ def live_terms(settings: BaseSettings, found: Sheets) -> TermsByHost:
         max_depth=options.max_depth,
         sheets=found,
     )
-
-
-def sitemaps(settings: BaseSettings) -> ScheduleOptions:
-    """Options from `SITECRAWL_SITEMAP_BUDGET`."""
-    return ScheduleOptions(budget=declared.SITEMAP_BUDGET.read(settings))
 
 
 _OF_SHEETS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
@@ -222,11 +216,6 @@ def secret(settings: BaseSettings, name: str) -> str:
 def revealed(text: str, *, name: str) -> str:
     """`text` of the setting `name`, or content of the file that it names as `@FILE`. Raises `OptionError`."""
     return secret_in(text[1:], name) if text.startswith("@") else text
-
-
-def static_from(settings: BaseSettings) -> str:
-    """Directory of the crawl whose most important URLs get places in the seen test's cache; empty without one."""
-    return str(declared.SEEN_STATIC_FROM.read(settings) or "")
 
 
 def seen(settings: BaseSettings) -> SeenOptions:

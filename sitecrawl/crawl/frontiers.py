@@ -147,7 +147,7 @@ class FrontierFactory:
 
     def _seen(self) -> CrawlSeen:
         options = configuration.seen(self._settings)
-        if before := configuration.static_from(self._settings):
+        if before := declared.SEEN_STATIC_FROM.read(self._settings):
             from sitecrawl.frontier.reader import FrontierReader  # noqa: PLC0415 - for those who name one
 
             with FrontierReader(Path(before)) as reader:

@@ -19,8 +19,8 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
+from sitecrawl.base import declared
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
-from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
 from sitecrawl.crawl.fetch import Fetch
@@ -35,6 +35,7 @@ from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.entry import Limits
 from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, parse
 
@@ -48,7 +49,8 @@ class Sitemaps:
     def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool = False) -> None:
         self._crawler = crawler
         self._crawl = crawl = Crawl.of(crawler)
-        self._registry = Registry(crawl, configuration.sitemaps(crawler.settings), admits)
+        options = ScheduleOptions(budget=declared.SITEMAP_BUDGET.read(crawler.settings))
+        self._registry = Registry(crawl, options, admits)
         self.store = self._registry.store
         self._discovery = Discovery(self._registry)
         self._redirects = Redirects(self._registry, self._discovery)

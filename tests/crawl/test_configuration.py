@@ -12,7 +12,6 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.sharing import redis_of
-from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
 from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions
@@ -50,6 +49,5 @@ def test_the_engine_has_the_same_defaults() -> None:
     in_all = settings.getint("CONCURRENT_REQUESTS")  # the engine has no limit of its own
     assert configuration.politeness(settings) == PolitenessOptions(in_all=in_all)
     assert configuration.frontier(settings) == FrontierOptions()
-    assert configuration.sitemaps(settings) == ScheduleOptions()
     assert configuration.seen(settings) == SeenOptions()
     assert configuration.page(settings).budget == Budget()
