@@ -1,4 +1,4 @@
-"""The bases of our commands, and of those that read a crawl.
+"""Base classes of our commands.
 
 They stand outside `sitecrawl.console.commands`, where every file is a command of its name.
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class DescribedCommand(Versioned):
-    """A command whose attributes say what Scrapy asks for in methods. Its docstring is what `--help` prints."""
+    """A command described by attributes. Its docstring is what `--help` prints."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
     usage = "[options]"
     summary: str
-    """What the list of all commands says of it."""
+    """One line for the list of all commands."""
 
     def syntax(self) -> str:
         return self.usage
@@ -54,7 +54,7 @@ class SharedCommand(DescribedCommand):
     """A command for crawls that many workers may share through Redis."""
 
     def void(self, stores: Sequence[Path]) -> Void:
-        """What of the stores of workers does not count, if there is a Redis that says it."""
+        """Captures in the workers' stores that do not count, by what Redis says; empty without one."""
         try:
             with self.on_redis() as shared:
                 if shared is None:
@@ -68,7 +68,7 @@ class SharedCommand(DescribedCommand):
 
     @contextmanager
     def on_redis(self) -> Iterator[CrawlOnRedis | None]:
-        """The crawl on the Redis that SITECRAWL_CLUSTER names, if it does. Raises `StorageError`."""
+        """Context: the crawl on the Redis of SITECRAWL_CLUSTER; None without. Raises `StorageError`."""
         assert self.settings is not None
         if not declared.CLUSTER.read(self.settings):
             yield None
@@ -85,7 +85,7 @@ class SharedCommand(DescribedCommand):
 
 
 class ReadingCommand(SharedCommand):
-    """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
+    """A command that reads a crawl's directory, live or finished, and starts no crawl."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -94,7 +94,7 @@ class ReadingCommand(SharedCommand):
         )
 
     def options(self, settings: Settings, *words: str) -> argparse.Namespace:
-        """Those of a call with these words, for who calls this without a command line."""
+        """Options of a call with `words`, for callers without a command line."""
         self.settings = settings
         parser = argparse.ArgumentParser(conflict_handler="resolve")
         self.add_options(parser)
@@ -102,13 +102,13 @@ class ReadingCommand(SharedCommand):
 
     @staticmethod
     def directory(opts: argparse.Namespace) -> Path:
-        """The crawl that is meant. Raises `StorageError` if there is none."""
+        """Directory of the crawl. Raises `StorageError` if there is none."""
         return crawl_directory(opts.directory, CRAWLS)
 
     @contextmanager
     def shared(self, opts: argparse.Namespace) -> Iterator[CrawlOnRedis | None]:
-        """The crawl that is meant, if it is one on Redis: on the one that SITECRAWL_CLUSTER names, or on the one that
-        its workers have had in its directory, which is started if it does not run. Raises `StorageError`.
+        """Context: the crawl on Redis, that of SITECRAWL_CLUSTER or the one in the crawl's directory, which is
+        started if it does not run; None for a crawl of one process. Raises `StorageError`.
         """
         with self.on_redis() as named:
             if named is not None:
@@ -131,8 +131,8 @@ class ReadingCommand(SharedCommand):
 
     @contextmanager
     def crawl(self, opts: argparse.Namespace, *, with_pages: bool = False) -> Iterator[Path]:
-        """The directory of the crawl that is meant. If it is `shared` it is a copy, for as long as this lasts: with
-        the workers' pages, where they are wanted. Raises `StorageError`.
+        """Context: the crawl's directory. For a `shared` crawl it is a temporary copy, on request with the workers'
+        pages. Raises `StorageError`.
         """
         with self.shared(opts) as shared:
             if shared is None:
@@ -144,7 +144,7 @@ class ReadingCommand(SharedCommand):
                 yield directory
 
     def stores(self, opts: argparse.Namespace, shared: CrawlOnRedis) -> list[Path]:
-        """The workers' directories: those that are named, or else those that are here."""
+        """The workers' directories: those named by `--directory`, or else those found here."""
         if opts.directory is not None:
             return stores_of(Path(opts.directory))
         try:
@@ -154,8 +154,8 @@ class ReadingCommand(SharedCommand):
 
     @contextmanager
     def pages(self, opts: argparse.Namespace) -> Iterator[Reader]:
-        """The stored pages that are meant. Which of those of workers count is asked of Redis, if SITECRAWL_CLUSTER
-        names one. Raises `StorageError`.
+        """Context: a reader of the stored pages; with SITECRAWL_CLUSTER without those that do not count. Raises
+        `StorageError`.
         """
         directory = self.directory(opts)
         with open_pages(directory, self.void(stores_of(directory))) as reader:
@@ -163,11 +163,11 @@ class ReadingCommand(SharedCommand):
 
 
 class ListingCommand(ReadingCommand):
-    """A command that lists rows: all that are asked for with `--limit`, in the format of `--format`."""
+    """A command that lists rows, with the options `--limit` and `--format`."""
 
     formats: Sequence[str] = FORMATS
     limit: int | None = None
-    """How many rows there are where `--limit` does not say it; None for all."""
+    """Default of `--limit`; None for all rows."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

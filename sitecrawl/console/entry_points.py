@@ -1,7 +1,7 @@
 """Our commands for every project in whose environment sitecrawl is installed, as entry points.
 
-Scrapy loads all of them whatever command is run, so they are made light: each becomes the command itself when Scrapy
-first asks it for anything.
+Scrapy loads all of them whatever command is run, so each is an empty class that becomes the command when Scrapy first
+asks it for something.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GROUP: Final = "scrapy.commands"
 
 
 class Later(ScrapyCommand):
-    """Stands for the command `name`. Those that look at a crawl run outside of a project, too."""
+    """Placeholder of the command `name`."""
 
     requires_project = False
     requires_crawler_process = False
@@ -41,7 +41,7 @@ class Later(ScrapyCommand):
 
 
 class Missing(ScrapyCommand):
-    """Stands for a command whose plug-in was taken away, or one that it needs."""
+    """Placeholder of a command whose plug-in, or one that this needs, is missing."""
 
     requires_crawler_process = False
 
@@ -73,5 +73,5 @@ def __getattr__(attribute: str) -> type[Later]:
 
 
 def commands_are_here() -> bool:
-    """Whether `scrapy pages` and the like are commands: sitecrawl may be on the path without being installed."""
+    """Whether our commands are installed: sitecrawl may just be on the path."""
     return "pages" in installed(_GROUP).names

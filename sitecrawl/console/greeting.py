@@ -1,4 +1,4 @@
-"""What a crawl says first: what is crawled, and where its pages go; and how to stop it and go on."""
+"""A crawl's first lines: what is crawled, where its pages go, how to stop it and go on."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
 
 _NAMED: Final = 3
-"""Seeds that are named; of more, their number."""
+"""Most seeds that are named."""
 _LONGEST: Final = 1000
 
 
 class Greeting:
-    """Scrapy extension, before the dashboard's, with the summary (`SITECRAWL_SUMMARY`). For many workers the process
-    that has started them speaks; scrapyd's job is read in its log.
+    """Scrapy extension, before the dashboard's, with the summary (`SITECRAWL_SUMMARY`). Silent in workers, whose
+    parent says it, and in scrapyd's jobs.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -49,14 +49,14 @@ class Greeting:
 
 
 def first_lines(subject: str, directory: Path, fetched: int | None = None) -> Iterator[str]:
-    """What is crawled, and where. `fetched`: URLs so far, of a crawl that goes on."""
+    """Lines that name subject and directory. `fetched`: URLs fetched so far, if the crawl is resumed."""
     begun = "" if fetched is None else f"; it goes on, with {counted(fetched, 'URL')} fetched so far"
     yield f"Crawling: {printable(subject, _LONGEST)}{begun}"
     yield f"Data: {printable(shlex.quote(str(directory)), _LONGEST)}"
 
 
 def subject_of(spider: Spider) -> str:
-    """Where the crawl begins, and how far it goes; of a spider without arguments of ours, its name."""
+    """Seeds, spider and scope in words; for a spider without our arguments its name."""
     arguments = getattr(spider, "arguments", None)
     seeds, scope = getattr(arguments, "seeds", ()), getattr(arguments, "scope", None)
     if not seeds:
@@ -67,5 +67,5 @@ def subject_of(spider: Spider) -> str:
 
 
 def how_to_stop(resume: str | None) -> str:
-    """How the crawl is ended by hand; `resume` is the command that goes on with it."""
+    """How to end the crawl, and the command `resume` that goes on with it."""
     return "Ctrl-C stops it" + (f". To go on: {printable(resume, 100_000)}" if resume is not None else "")

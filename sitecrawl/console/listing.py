@@ -21,7 +21,7 @@ from sitecrawl.pagestore.record import KINDS
 from sitecrawl.pagestore.workers import Reader, readers_of
 
 FORMATS: Final = ("csv", "jsonl", "table", "urls")
-"""The last one only where a row has a URL."""
+"""`urls` needs rows with a URL."""
 
 _Row = TypeVar("_Row")
 
@@ -31,12 +31,12 @@ class Layout(Generic[_Row]):
     """How rows of one kind are written."""
 
     header: str
-    """Of the table; empty where there is none."""
+    """First line of the table; empty for none."""
     line: Callable[[_Row], str]
-    """Of the table: the row without its line end."""
+    """A row of the table, without line end."""
     columns: Sequence[str]
     facts: Callable[[_Row], Mapping[str, Any]]
-    """The columns' values."""
+    """Values by column."""
 
 
 def write(rows: Iterable[_Row], layout: Layout[_Row], out: TextIO, *, format: str) -> int:  # noqa: A002 - as in `--format`

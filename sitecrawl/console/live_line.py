@@ -1,6 +1,6 @@
-"""One line that is redrawn at the bottom of a terminal, with what is logged or printed above it.
+"""One line that is redrawn at the bottom of a terminal, with log and output above it.
 
-Messages above it come off the web: what a terminal would obey is written out, and nothing is read as markup.
+Log messages contain text from the web: control characters are escaped, and nothing is read as markup.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rich.text import Text
 from sitecrawl.base.display import visible
 
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
-"""What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
+"""Escapes that LOG_COLOR writes, which are kept."""
 
 
 class LiveLine:
-    """One line at the bottom of the terminal on stderr. What is logged or printed meanwhile appears above it."""
+    """The line, on stderr."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, force_terminal=True)
@@ -45,8 +45,8 @@ class LiveLine:
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis", end=""), refresh=True)
 
     def stop(self) -> None:
-        """Take the line away, and give the logs their stream back. Also at a second Ctrl-C, after which no more
-        signals are sent.
+        """Remove the line, and restore the log handlers' streams. Called at exit, too: after a second Ctrl-C no
+        signal of Scrapy's says that the crawl ends.
         """
         atexit.unregister(self.stop)
         self._live.stop()

@@ -1,7 +1,7 @@
-"""A crawl by many workers on this machine: where, on which Redis, and what came of it in the end.
+"""A crawl by many workers on this machine: its directories, its Redis, its outcome.
 
-Every worker is the very command that was given, with a directory of its own and the Redis that they share, so what a
-crawl can be told, its workers can. Whatever ends this process, ends them, and then Redis.
+Each worker runs the given command line, with a directory of its own and the shared Redis added, so it takes all
+arguments and settings. The end of this process ends the workers, and then Redis.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from sitecrawl.pagestore.workers import stores_of
 logger = logging.getLogger(__name__)
 
 _PATIENCE: Final = 60.0
-"""Seconds for which the workers of a run are waited for whose first process was killed."""
+"""Seconds to wait for the workers of an earlier run whose parent process was killed."""
 _FEWEST: Final = ClusterOptions({}, "").shards
 _LEASE_SECONDS: Final = 120.0
-"""Of workers on a Redis of their own. One that is killed starts again and has what it had, so nobody waits for that;
-but one that gets too little of a busy machine to say in time that it lives would have its pages fetched again."""
+"""Lease of workers on the crawl's own Redis. Long, because nobody waits for it: a killed worker starts again with its
+partitions. A short one would expire on a busy machine, and pages would be fetched twice."""
 _FOR_EACH: Final = 4
-"""Partitions for each worker, where that makes more than there are by default: sites are unequal."""
+"""Partitions for each worker, if that makes more than the default: sites are unequal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. Without shares it could not begin, for `errors`, or was ended before."""
+    """How the run ended. Without `shares` it did not begin: because of `errors`, or stopped before."""
 
     codes: Sequence[int]
     """The workers' exit codes."""
@@ -61,14 +61,14 @@ class Outcome:
     has_pages: bool
     """Whether any page was fetched, in any run."""
     holds_back: bool
-    """Whether it has ended by itself and left what it holds back."""
+    """Whether it ended by itself with URLs held back."""
     is_stopped: bool
-    """Whether somebody has ended it."""
+    """Whether it was stopped by a signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManyWorkers:
-    """A crawl of `spider` in `directory`. `settings` are the crawl's, with all that its arguments say."""
+    """A crawl of `spider` in `directory`. `settings` include those of the spider's arguments."""
 
     settings: BaseSettings
     spider: str
@@ -77,12 +77,12 @@ class ManyWorkers:
     job: str = ""
     """scrapyd's name for this run; empty without scrapyd."""
     besides: Sequence[str] = ()
-    """What is to be added to the workers' command line."""
+    """Further words for the workers' command line."""
     subject: str = ""
-    """What is crawled, in words; empty where nobody is to be told."""
+    """What is crawled, in words; empty for no greeting."""
 
     def run(self) -> Outcome:
-        """The crawl. Raises `StorageError` or `OptionError` if it cannot begin."""
+        """Run the crawl. Raises `StorageError` or `OptionError` if it cannot begin."""
         settings, is_resumed = self.settings, bool(workers_below(self.directory))
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         line = StatusLine(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
@@ -107,20 +107,19 @@ class ManyWorkers:
         return Outcome(codes, [*team.shares.values()], team.errors, has_pages, holds_back, fleet.is_stopping)
 
     def _greeting(self) -> Sequence[str]:
-        """What a crawl by one process says first; the workers add the dashboard's address."""
         if not self.subject or is_job():
             return ()
         return *first_lines(self.subject, self.directory), how_to_stop(how_to_resume(self.job, self.directory))
 
     @contextmanager
     def _redis(self) -> Iterator[OwnRedis]:
-        """The one that is named, or else the crawl's own. Raises `StorageError`."""
+        """Context: the Redis of SITECRAWL_CLUSTER, or the crawl's own. Raises `StorageError`."""
         is_named = sharing.redis_of(self.settings) is not None
         with nullcontext(OwnRedis("")) if is_named else _redis_in(self.directory) as redis:
             yield redis
 
     def _on(self, redis: OwnRedis) -> list[str]:
-        """What the workers have to know of it. Raises `OptionError` if they are too many."""
+        """Options for the workers to share `redis`. Raises `OptionError` for too many workers."""
         name = "SITECRAWL_CLUSTER_SHARDS"
         shards = self.settings.getint(name, _FEWEST)
         told = {}
@@ -144,8 +143,8 @@ class ManyWorkers:
         return (self.settings.getpriority(setting) or 0) <= SETTINGS_PRIORITIES["addon"]
 
     def _begun(self, url: str) -> int:
-        """How many partitions the crawl was begun with, 0 if it was not. Of its workers none is alive: the Redis at
-        `url` would have run as long.
+        """Number of the crawl's partitions on Redis; 0 for a new crawl. Its workers are dead, as the Redis at `url`
+        had ended, so they lose their leases.
         """
         with self._crawl(url) as crawl:
             if crawl is None:
@@ -155,7 +154,7 @@ class ManyWorkers:
 
     @contextmanager
     def _crawl(self, url: str) -> Iterator[CrawlOnRedis | None]:
-        """That on the Redis at `url`, or on the one that is named; None where there is none."""
+        """Context: the crawl on the Redis at `url`, or on that of SITECRAWL_CLUSTER; None if it is not there."""
         params = {"url": url} if url else sharing.redis_of(self.settings)
         assert params is not None
         with ExitStack() as stack:
@@ -166,7 +165,7 @@ class ManyWorkers:
             yield crawl
 
     def _sum_up(self, shares: Mapping[str, Share], url: str, *, resumed: bool) -> tuple[bool, bool]:
-        """Say it; gives `has_pages` and `holds_back`."""
+        """Print the summary; return `has_pages` and `holds_back`."""
         if not shares:
             return False, False
         with self._crawl(url) as crawl:
@@ -186,8 +185,8 @@ class ManyWorkers:
 
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
-    """That of the worker in `place`. What concerns all of them, or whoever looks, is left out; so are secrets, which
-    it gets by its environment: everybody on the machine can read a command line.
+    """Command line of the worker in `place`. Without options that concern the parent, and without secrets, which go
+    through the environment: everybody on the machine can read a command line.
     """
     own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", "--logfile=", "--pidfile=", *besides]
     if not is_first and "SITECRAWL_DASHBOARD" in plugins.settings():  # the first one's page shows all
@@ -197,8 +196,8 @@ def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]
 
 @contextmanager
 def _redis_in(directory: Path) -> Iterator[OwnRedis]:
-    """The crawl's own. If one runs there, it is that of a command that reads the crawl, or of a run whose first
-    process was killed: both end soon. Raises `StorageError` where they do not.
+    """Context: the crawl's own Redis. One that runs there still belongs to a command that reads the crawl, or to a
+    run whose parent was killed; it ends soon. Raises `StorageError` if it does not.
     """
     until, is_told = time.monotonic() + _PATIENCE, False
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What commands share that run one spider themselves, and say what came of it."""
+"""For commands that run one spider themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Spider = TypeVar("_Spider", bound=Spider)
 
 
 def run_spider(process: CrawlerProcessBase, kind: type[_Spider], **arguments: Any) -> tuple[_Spider, dict[str, Any]]:
-    """The spider after its crawl, and the statistics. Raises whatever kept the crawl from beginning."""
+    """Run a crawl; return its spider and statistics. Raises what kept the crawl from beginning."""
     crawler = process.create_crawler(kind)
     task = asyncio.ensure_future(process.crawl(crawler, **arguments))
     process.start()
@@ -27,7 +27,7 @@ def run_spider(process: CrawlerProcessBase, kind: type[_Spider], **arguments: An
 
 
 def obstacle(stats: Mapping[str, Any]) -> str:
-    """Why nothing came of the only page that was asked for."""
+    """Why a crawl of one page brought nothing, in words."""
     traffic = Traffic.read(stats)
     refused = [status for status in traffic.statuses if status >= 400]
     if refused:

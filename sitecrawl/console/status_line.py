@@ -28,8 +28,8 @@ _SAMPLES: Final = 64
 
 
 class TimeLeft:
-    """Two times that bound the rest: what waits now takes the first, if no link leads to anything else. It takes the
-    second if as many new URLs are found as of late; where more are found than fetched, nobody knows an end.
+    """Estimate of the time left, between two bounds: the shorter if no new URL is found, the longer if as many are
+    found as lately. No upper bound if more are found than fetched.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class TimeLeft:
             self._samples.popleft()
 
     def words(self, now: float, pages: int, waiting: int, most: int = 0) -> str:
-        """Such as `0:10:00 to 0:25:00 left`; empty where nobody can tell. `most`: the limit of pages, or 0."""
+        """For example `0:10:00 to 0:25:00 left`; empty if unknown. `most`: limit of pages, 0 for none."""
         if not self._samples or waiting <= 0:
             return ""
         since, before, waited = self._samples[0]
@@ -77,20 +77,20 @@ class Status:
     seconds: float
     waiting: int | None = None
     resting: int = 0
-    """Hosts with work that are not being asked now."""
+    """Hosts with waiting URLs and no request under way."""
     active: Sequence[str] = ()
-    """Hosts that are being asked now."""
+    """Hosts with requests under way."""
     paused: str = ""
-    """What this machine lacks, and since when; empty while nothing is lacking."""
+    """What this machine lacks, and since when; empty for nothing."""
     rests: str = ""
-    """Which host has asked for a long rest, and until when; empty without one."""
+    """A host that has asked for a long rest, and until when; empty without one."""
     left: str = ""
-    """How long it may take yet, in words; empty where nobody can tell."""
+    """Time left, in words; empty if unknown."""
     last: str = ""
-    """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
+    """What is fetched of what is held back, in words; empty while other URLs are left."""
 
     def line(self) -> str:
-        """What names the hosts comes last: a narrow terminal cuts it off."""
+        """The line. Names of hosts come last, because a narrow terminal cuts it off."""
         parts = [counted(self.pages, "page"), f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
@@ -115,7 +115,7 @@ _REDRAW_SECONDS: Final = 0.25
 
 
 class StatusLine:
-    """The live line, or a line in the log every so often, and one on stderr where the log does not lead there."""
+    """The live line, or a line in the log every `interval` seconds; `aloud`: on stderr as well."""
 
     def __init__(self, *, live: bool, interval: float, aloud: bool) -> None:
         self.interval = _REDRAW_SECONDS if live else interval
@@ -162,12 +162,11 @@ def wants_line(settings: BaseSettings) -> bool:
 
 
 def is_aloud(settings: BaseSettings) -> bool:
-    """Whether stderr has the lines that go to the log, which does not lead there."""
+    """Whether to print the log's lines on stderr, because the log does not go there."""
     return declared.PROGRESS.read(settings) == "auto" and not is_job() and not _log_shows_info()
 
 
 def _log_shows_info() -> bool:
-    """Whether what is logged at level INFO is on stderr, so that nobody wants it there twice."""
     shown = [one for one in logging.root.handlers if isinstance(one, logging.StreamHandler)]
     return logger.isEnabledFor(logging.INFO) and any(
         one.stream is sys.stderr and one.level <= logging.INFO for one in shown

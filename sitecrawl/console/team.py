@@ -1,4 +1,4 @@
-"""What a person sees of a crawl by many workers: one live line, what their logs warn of, and one summary."""
+"""Output of a crawl by many workers: one live line, the warnings of their logs, one summary."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
 logger = logging.getLogger(__name__)
 
 _REMEMBERED: Final = 1000
-"""Messages: what all workers say is shown once."""
+"""Messages remembered, to print each once for all workers."""
 
 
 class Team:
-    """A `cluster.fleet.Listener`. After the end `shares` has what each worker has said last, and `errors` why any
-    could not begin. The `greeting` is said as soon as one of them has begun.
+    """A `cluster.fleet.Listener`. At the end `shares` has each worker's figures, and `errors` why any could not
+    begin. The `greeting` is printed when the first has begun.
     """
 
     def __init__(self, directory: Path, line: StatusLine, greeting: Sequence[str] = ()) -> None:
         self.shares: dict[str, Share] = {}
         self.errors: list[str] = []
         self._refusing: set[str] = set()
-        """Those that have said one of them."""
+        """Workers with an error."""
         self._greeting = greeting
         self._directory = directory
         self._line = line
@@ -99,7 +99,7 @@ class Team:
             logging.getLogger(name).log(level, "%s: %s", worker, text)
 
     def _is_new(self, worker: str, text: str) -> bool:
-        """What all workers say is said once; what one says, as often as it does."""
+        """Whether no other worker has said the same."""
         if any(other != worker and before == text for other, before in self._said):
             return False
         self._said.append((worker, text))
@@ -107,8 +107,8 @@ class Team:
 
 
 def together(found: Sequence[Status], rate: Rate, seconds: float) -> Status:
-    """How it stands with the crawl. Each worker knows how many URLs all of them have fetched, and the one that has
-    heard of the most has heard last.
+    """Status of the whole crawl. Each worker knows how many URLs all have fetched; the largest number is the
+    newest.
     """
     latest = max(found, key=lambda one: one.pages, default=None)
     pages = latest.pages if latest is not None else 0

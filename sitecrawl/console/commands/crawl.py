@@ -55,16 +55,16 @@ FAILED: Final = 1
 _IN_WANT: Final = 3
 _WITHOUT_PAGE: Final = 4
 _LEAVES_HELD_BACK: Final = 5
-"""The exit code of a crawl that can go on when this machine and its network can."""
+"""Exit codes."""
 _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
-"""Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
+"""Finish reasons of crawls that the user stopped, perhaps before the first page."""
 _JOB: Final = "A name for the crawl's directory, or a job file: site.toml."
 _COLUMN: Final = 22
 _WIDTH: Final = 79
 
 
 class _Help(argparse.Action):
-    """In the place of Scrapy's `-h`: with the arguments of the spider that stands there."""
+    """Scrapy's `-h`, and the arguments of the named spider."""
 
     def __init__(self, option_strings: list[str], dest: str, *, settings: Settings, **_: Any) -> None:
         super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="show this help message and exit")
@@ -83,10 +83,9 @@ class _Help(argparse.Action):
 
 
 class Command(Versioned, ScrapyCrawl):
-    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin, had to stop, or when what was to be
-    written at its end could not be, 2 for a wrong call,
-    3 when it stopped for want of something on this machine, or of the network, 4
-    when no page was fetched, and 5 when it left what it holds back (both 0 with `SITECRAWL_EXIT_CODES=False`).
+    """Exit codes: 0 when the crawl ended by itself; 1 when it could not begin, had to stop, or could not write an
+    output; 2 for a wrong call; 3 when this machine or the network lacked something; 4 when no page was fetched, and 5
+    when URLs are held back (both 0 with `SITECRAWL_EXIT_CODES=False`).
     """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -95,7 +94,7 @@ class Command(Versioned, ScrapyCrawl):
             parser.add_argument("-h", "--help", action=_Help, settings=self.settings)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Some settings are read before any add-on is asked: those of the log, of the reactor."""
+        """Check settings of log and reactor, which are read before any add-on."""
         settings, arguments = hidden_options()
         opts.set, opts.spargs = [*opts.set, *settings], [*opts.spargs, *arguments]
         super().process_options(args, opts)
@@ -169,7 +168,7 @@ class Command(Versioned, ScrapyCrawl):
             self._write_outputs(crawler.settings, made.directory.path, is_stopped=is_stopped)
 
     def _write_outputs(self, settings: Settings, directory: Path, *, is_stopped: bool) -> None:
-        """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
+        """Write the outputs of plug-ins. An error in one does not keep the others back."""
         wanted = outputs(settings)
         if not wanted:
             return
@@ -199,8 +198,8 @@ def _complain(reason: str) -> None:
 
 
 def _many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | None:
-    """The crawl, if it is one by many workers: because it is to be, or was begun as one. Its spider is made once
-    here, so that what is wrong with its arguments is told before anything is begun. Raises `SitecrawlError`.
+    """The crawl by many workers, if it is to be one, or was begun as one; else None. Makes the spider once, to
+    report errors in its arguments first. Raises `SitecrawlError`.
     """
     spider = crawler.spidercls
     if given.get("dry") == "1":  # a few pages
@@ -234,7 +233,7 @@ def _many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | N
 
 
 def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, str]:
-    """The settings that the crawl will have by its job file, and the name of its job; empty where it has none."""
+    """Settings with those of the job file, and the name of the job; empty without one."""
     named = given.get("job", "")
     if not issubclass(crawler.spidercls, SiteSpider):
         return crawler.settings, ""
@@ -247,7 +246,7 @@ def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, s
 
 
 def _code_of(outcome: Outcome) -> int:
-    """The worst of the workers'; whether there is a page, and what is left, only all of them can say."""
+    """The worst exit code of the workers; 4 and 5 are about all of them together."""
     shares = outcome.shares
     if outcome.errors or FAILED in outcome.codes or not (shares or outcome.is_stopped):
         return FAILED
@@ -260,30 +259,30 @@ def _code_of(outcome: Outcome) -> int:
 
 
 def _was_stopped(outcome: Outcome) -> bool:
-    """Whether somebody has ended it, here or through one of the workers."""
+    """Whether the user stopped it, here or through a worker."""
     return outcome.is_stopped or any(share.reason in _BY_HAND for share in outcome.shares)
 
 
 def _was_in_want(crawler: Crawler) -> bool:
-    """Whether it ended for that; or lost its last checkpoint to it, when it had ended for something else."""
+    """Whether this machine lacked something, perhaps only for the last checkpoint."""
     stats = crawler.stats
     return stats.get_value("finish_reason") in REASONS or bool(stats.get_value(MEMORY_ERRORS))
 
 
 def _has_no_page(crawler: Crawler) -> bool:
-    """Whether it came to nothing, in this run and those before it, and not because somebody has ended it."""
+    """Whether no run fetched a page, and the user did not stop it."""
     return bool(crawler.stats.get_value(NO_PAGE)) and crawler.stats.get_value("finish_reason") not in _BY_HAND
 
 
 def _had_to_stop(crawler: Crawler) -> bool:
-    """Whether something could not be stored, or read."""
+    """Whether something could not be stored or read."""
     stats = crawler.stats
     is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER, NO_BROWSER}
     return is_failure or bool(stats.get_value("scheduler/storage_errors"))
 
 
 def arguments_of(spider: str, names: Iterable[str], settings: BaseSettings) -> Iterator[str]:
-    """Lines on the arguments `names` of a spider, with what the plug-in for job files knows of them."""
+    """Help on the arguments `names` of a spider, as described by the plug-in for job files."""
     yield from ("", f"Arguments of the spider {spider}", "-" * (len(spider) + 24))
     files = job_files(settings)
     words = {"job": _JOB, **(files.described() if files is not None else {})}

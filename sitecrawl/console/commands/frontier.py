@@ -28,7 +28,6 @@ def _site(site: Site) -> str:
 
 
 def _unit(unit: Unit) -> str:
-    """What is demoted, or set free by hand, has the reason in a line of its own."""
     numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}"
     reason = f"\n{' ' * 13}{unit.reason}" if unit.reason else ""
     return f"{numbers}  {unit.novelty:>7.2f}  {one_line(name_of(unit.host, unit.shape))}{reason}"
@@ -38,7 +37,6 @@ _MORE = f"\n{' ' * 13}"
 
 
 def _held(held: HeldSet) -> str:
-    """Lines of their own for the reason, and for each sample: what was fetched, and what waits."""
     numbers = f"{held.waiting:>11,}  {held.known:>11,}  {held.fetched:>11,}  {held.good:>11,}  {held.novelty:>7.2f}"
     elsewhere = "-" if held.elsewhere is None else f"{held.elsewhere:.0%}"
     came = [(str(one.status or "-"), "good" if one.good else "not good", one.url) for one in held.fetched_urls]
@@ -93,7 +91,7 @@ _ORDERS: Final = {
     State.REFUSED: ("--refuse-rule", "declare a rule wrong, and fetch what it joined"),
     State.CANDIDATE: ("--reset-rule", "forget what was declared about a rule, and its evidence"),
 }
-"""What a person may say of a rule, by the state that it makes of it."""
+"""Options that set a rule's state by hand."""
 
 _T = TypeVar("_T")
 

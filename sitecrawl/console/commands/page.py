@@ -31,7 +31,7 @@ from sitecrawl.pagestore.record import MASK, HttpMessage
 from sitecrawl.pagestore.workers import Reader
 
 _OWN: Final = frozenset({b"content-length", b"transfer-encoding", b"connection"})
-"""Headers that whoever sends a request makes anew."""
+"""Headers that every client sets itself."""
 _TIMEOUT: Final = 60.0
 """Seconds to wait for an answer."""
 
@@ -43,7 +43,7 @@ def _text_of(message: HttpMessage, charset: str | None = None) -> str:
 
 
 def _headers(sent: HttpMessage) -> list[tuple[str, str]]:
-    """What is to be said again: not what is masked, for nobody knows that any more."""
+    """Headers to send again, without masked ones."""
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in sent.headers
@@ -99,8 +99,8 @@ def resent(url: str, sent: HttpMessage, verify: Verify = Verify.REQUIRE) -> Http
 
 
 def _way_to(parts: SplitResult, target: str, verify: Verify) -> tuple[HTTPConnection, str, dict[str, str]]:
-    """A connection to a server, or to the proxy that the environment names for it, as for a crawl; what is asked for
-    there, and with which headers besides. Raises `ValueError` for a proxy that cannot be used here.
+    """Connection to the server, or to the environment's proxy for it; target and further headers of the request.
+    Raises `ValueError` for a proxy that cannot be used here.
     """
     host, is_secure = parts.hostname or "", parts.scheme == "https"
     kind = partial(HTTPSConnection, context=_context(verify)) if is_secure else HTTPConnection

@@ -130,7 +130,7 @@ class Command(ListingCommand):
 
 
 def _places(directory: Path) -> list[Path]:
-    """Where the sitemaps of a crawl stand: in its directory, or in those of its workers."""
+    """Directories with sitemaps: the crawl's, or its workers'."""
     places = workers_below(directory) or [directory]
     for place in places:
         manifest_of(place)
@@ -138,7 +138,7 @@ def _places(directory: Path) -> list[Path]:
 
 
 def _knowledge(record: SitemapRecord) -> tuple[int, float]:
-    """Any worker may hear of a sitemap; one of them has read it."""
+    """Order of the workers' records of one sitemap: only one worker reads it."""
     return record.visits, record.visited
 
 

@@ -11,10 +11,8 @@ from types import TracebackType
 
 
 def in_a_line() -> None:
-    """Tell of Ctrl-C in one line and without a traceback, until Scrapy has handlers of its own. Python ends the
-    process as before, by SIGINT.
-    """
-    if sys.excepthook is sys.__excepthook__:  # else somebody has one of their own
+    """Print one line without a traceback at Ctrl-C, until Scrapy has handlers of its own."""
+    if sys.excepthook is sys.__excepthook__:  # else a program has one of its own
         sys.excepthook = _tell
 
 
