@@ -80,7 +80,7 @@ class Batch:
         self._raw.delete(key, self._handles[family])
 
     def delete_between(self, family: str, start: bytes = b"", end: bytes | None = None) -> None:
-        """All rows from `start` (inclusive) to `end` (exclusive), but for such as are put after this."""
+        """Delete the rows from `start` (inclusive) to `end` (exclusive), but none that is put later."""
         self._raw.delete_range(start, _BEHIND if end is None else end, self._handles[family])
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class Database:
         self.had_entries = not is_new
         """Whether there were tables, or more in the log than the names of format and hash."""
         self.on_error: Callable[[StorageError], None] = _nobody_hears
-        """Called with every error before it is raised: who asked may have lost something with it."""
+        """Called with every error before it is raised, because the caller's caller may swallow it."""
         self._families = {name: self._rdict.get_column_family(name) for name in layout.families}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in layout.families}
         self._fit_cache()
@@ -187,7 +187,7 @@ class Database:
             raise self._error(error) from error
 
     def _check(self, rows: RdictIter) -> None:
-        """Rows that cannot be read end a scan just as its end does: only their status tells."""
+        """Raise the error that ended a scan, if one did: RocksDB tells it by the status alone."""
         try:
             rows.status()
         except Exception as error:
@@ -224,7 +224,7 @@ class Database:
 
     def close(self) -> None:
         """Raises `StorageError` if a write has failed, now or before; what `write` returned from is on disk."""
-        self.on_error = _nobody_hears  # who asks a database that is closed has come too late for any of it
+        self.on_error = _nobody_hears
         self.handles.clear()
         for family in self._families.values():
             with contextlib.suppress(Exception):  # closing a family twice is no error worth a message

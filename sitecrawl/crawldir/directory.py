@@ -54,20 +54,20 @@ class Manifest:
 
     @property
     def fingerprint_key(self) -> bytes:
-        """Raises `ValueError` for one that is none."""
+        """The key as bytes. Raises `ValueError`."""
         return bytes.fromhex(self.key)
 
     @property
     def keying(self) -> tuple[bytes, str]:
-        """Of what a `Fingerprinter` of the crawl's URLs and hosts is made: key and split."""
+        """Key and split: arguments of the crawl's `Fingerprinter`."""
         return self.fingerprint_key, self.split
 
 
 class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
 
-    `key` and `split` are those of the fingerprints where the crawl has some already, as it has on a cluster; without
-    them a new one has a random key. `created` is when the crawl began, in Unix seconds: now, unless this is a copy.
+    `key` and `split`: those of the fingerprints on a cluster; by default a new crawl gets a random key. `created`:
+    Unix time at which the crawl began, if this is a copy; by default now.
 
     Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
     cannot be read, `StorageError` where the file system says no.
@@ -102,7 +102,7 @@ class CrawlDirectory:
         return self.path / "db"
 
     def _create(self, spider: str) -> Manifest:
-        """The manifest, written now; of two crawls that begin at once, the one's is the other's too."""
+        """Write a new manifest; of two processes that begin at once, one writes and both get the same."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)
@@ -127,7 +127,7 @@ class CrawlDirectory:
 
 
 def keep_copy(database: Database, directory: CrawlDirectory) -> None:
-    """Let `database` have a copy of the manifest. Raises `CorruptFile` if it has one of another."""
+    """Store a copy of the manifest in `database`. Raises `CorruptFile` if it has another one."""
     copy, manifest = database.get("meta", meta.MANIFEST), packed(directory.manifest)
     if copy is None:
         batch = database.batch()
@@ -138,7 +138,7 @@ def keep_copy(database: Database, directory: CrawlDirectory) -> None:
 
 
 def restore_manifest(path: Path, database: Database) -> None:
-    """Write the manifest of the crawl in `path` again, if its database has a copy. Raises `StorageError`."""
+    """Restore the manifest in `path` from the database's copy, if there is one. Raises `StorageError`."""
     data = database.get("meta", meta.MANIFEST)
     if data is not None:
         with file_errors(path / MANIFEST):
@@ -159,7 +159,7 @@ def workers_below(path: Path) -> list[Path]:
 
 
 def had_redis(path: Path) -> bool:
-    """Whether workers on this machine have ever had a Redis of their own there (`cluster.own_redis`)."""
+    """Whether workers on this machine had a Redis of their own in `path` (`cluster.own_redis`)."""
     try:
         return (path / "redis" / "lock").is_file()
     except OSError:  # such as a name that is too long
@@ -223,7 +223,7 @@ def _unusable(path: Path, error: OSError) -> StorageError:
 
 
 def _write(file: BinaryIO, content: bytes) -> None:
-    """Let `file` hold that and nothing else, durably."""
+    """Replace the content of `file` durably."""
     file.truncate(0)  # what a crash left
     file.write(content)
     file.flush()

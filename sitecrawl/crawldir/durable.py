@@ -21,10 +21,10 @@ def sync_directory(path: Path) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A file to be written that takes the place of another, durably, once all went well: after a crash the old one
-    or the new one is there. A link leads to what is replaced; a device or a pipe is written to. Raises `OSError`.
+    """Context: a file to write, which durably replaces the one at `path` at the end, unless there was an error. After
+    a crash the old or the new one is there. Links are followed; devices and pipes are written to. Raises `OSError`.
 
-    `mode`: who may read it, less what the process' umask takes; so from its first byte on.
+    `mode`: permissions, limited by the umask, from the first byte on.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
@@ -45,8 +45,8 @@ def replaced(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
-    """Replace a file as `replaced` does. The parts are asked for and written one after the other."""
+    """Replace a file as `replaced` does, part by part."""
     with replaced(path, mode) as stream:
         for part in parts:
             stream.write(part)
-            del part  # it may be as large as the file: the next one need not find it here
+            del part  # frees memory before the next part is made

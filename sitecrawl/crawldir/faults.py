@@ -1,4 +1,4 @@
-"""One wording for what can go wrong with the files of a crawl."""
+"""Errors of a crawl's files as `StorageError`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NO_TEXT = "Could not decode to UTF-8"
 
 
 def file_errors(path: Path) -> AbstractContextManager[None, None]:
-    """Turns `OSError` and `sqlite3.Error` about `path` into `StorageError` or `CorruptFile`."""
+    """Context that turns `OSError` and `sqlite3.Error` about `path` into `StorageError` or `CorruptFile`."""
     return _Told(path)
 
 
 class _Told:
-    """A class, and no generator: it is entered several times a page, at a quarter of the cost."""
+    """A class, as it is entered several times a page: a generator would cost four times as much."""
 
     __slots__ = ("_path",)
 

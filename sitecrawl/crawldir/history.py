@@ -1,9 +1,8 @@
 """A crawl's figures over time, in bounded space.
 
-The idea: points at a fixed interval until there is no room; then every second one goes, and the interval doubles. So
-a crawl of a minute is known second by second and one of a month hour by hour, both in `capacity` points at the most.
-Totals are kept as totals: what is left out between two points is still in their difference, so every speed that is
-drawn is the true mean of its time.
+Points are taken at a fixed interval; when there is no room, every second one is deleted and the interval doubles. So
+a minute is known by seconds and a month by hours, in at most `capacity` points. Totals stay totals, so the difference
+of two points gives the true mean speed between them.
 
 On disk it is one value: a MessagePack map of `format`, `interval` (seconds), `columns` (their names) and `points`,
 all of them as binary64 in big-endian, point by point, each led by its Unix time. The names are stored, so a later
@@ -24,9 +23,9 @@ from sitecrawl.base.errors import CorruptFile, FormatMismatch
 _FORMAT: Final = 1
 _CAPACITY: Final = 720
 _SLACK: Final = 0.2
-"""Seconds by which a point may come too soon: no timer is exact."""
+"""Seconds by which a point may be early, as timers are inexact."""
 _PAUSE: Final = 3
-"""Intervals without a point that make a pause; a running crawl has a point in every one or two."""
+"""Intervals without a point that make a pause."""
 
 
 class History:
@@ -40,10 +39,10 @@ class History:
         self._capacity = capacity
         self._points: list[tuple[float, ...]] = []
         self._latest: tuple[float, ...] | None = None
-        """A point that came too soon after the last that was kept: it is shown as long as none follows."""
+        """A point too soon after the last, shown until another follows."""
 
     def add(self, at: float, values: Mapping[str, float]) -> None:
-        """Note the values at the Unix time `at`. A clock that was put back adds nothing until it has caught up."""
+        """Note the values at the Unix time `at`; ignored if the clock was set back."""
         point = (at, *(float(values.get(name, math.nan)) for name in self.columns))
         if self._points and at < self._points[-1][0] + self.interval - _SLACK:
             if at > self._points[-1][0]:
@@ -63,8 +62,8 @@ class History:
         return self._points + ([self._latest] if self._latest is not None else [])
 
     def series(self, wanted: Collection[str] = ()) -> dict[str, list[float | None]]:
-        """The values of each column, and of `t`, the time, or of those that are wanted; None where a value is not
-        known, as in a pause: nobody is to take two runs for one that went on between them.
+        """Values by column, and the times as `t`; only `wanted` ones if given. None for unknown values, and once in
+        each pause, so that two runs do not look like one.
         """
         names = ("t", *self.columns)
         rows = [*self._with_pauses()]
@@ -75,7 +74,7 @@ class History:
         }
 
     def _with_pauses(self) -> Iterator[tuple[float, ...]]:
-        """The points, and one without values where some are missing between two."""
+        """The points, with an empty one in each pause."""
         before = math.inf
         for row in self.points():
             if row[0] - before > _PAUSE * self.interval:
@@ -84,7 +83,7 @@ class History:
             before = row[0]
 
     def last(self) -> dict[str, float]:
-        """The last values that are known; empty before any."""
+        """The latest known values; empty before any."""
         rows = self.points()
         return {} if not rows else {n: v for n, v in zip(self.columns, rows[-1][1:], strict=True) if v == v}  # noqa: PLR0124 - NaN
 

@@ -1,4 +1,4 @@
-"""The keys of the database's family `meta`: all that a crawl remembers once (docs/formats/database.md)."""
+"""Keys of the database's family `meta`, one value each (docs/formats/database.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Opening a RocksDB: with which options, what is refused, and in what words.
+"""Open a RocksDB: options, checks, and error messages.
 
-What RocksDB itself does with a directory that it does not like is to make a new database there, or to delete what it
-cannot read. So it is looked at before.
+RocksDB makes a new database in a directory without one, and deletes what it cannot read. So the directory is checked
+before.
 """
 
 from __future__ import annotations
@@ -33,25 +33,23 @@ from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.faults import disk_full
 
 DAMAGED: Final = ".damaged"
-"""Suffix that a repair adds to the name of a replaced database."""
+"""Suffix of a database that a repair has replaced."""
 _WRITE_BUFFER_BYTES = 16 << 20
 _ALL_WRITE_BUFFERS_BYTES = 32 << 20
-"""Over all families: each by itself would come to hold two full buffers."""
+"""Limit over all families; each by itself could hold two full buffers."""
 _LOG_BYTES = 128 << 20
-"""Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
+"""Most bytes of the log, all of which is read again on opening."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
-"""Never asked for one key, so a Bloom filter would only cost memory."""
+"""Families without Bloom filters, as they are only scanned."""
 _FOUND_FAMILIES: Final = frozenset({"urls"})
-"""Asked for keys that are there: of others the seen set's Bloom filter has said so before."""
+"""Families asked for existing keys only, as the seen set's Bloom filter answers for others."""
 _NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
 """Error messages of file systems without locks."""
 _FIRST_BATCH_BYTES = 512
-"""At least what the names of format and hash take in the log, and less than they take with a crawl's checkpoint."""
+"""Size of a log with format and hash, and without a checkpoint."""
 _OPENING_THREADS = 1
-"""That look into the tables of a family as it is opened, with the one that opens it. RocksDB starts them for each
-family, also where there is nothing to look into: with its 16 an opening starts 225 threads, takes twice the time of
-a processor, and waits seven times as long on a busy machine.
-"""
+"""Threads that read a family's tables while it is opened. RocksDB's 16 for each family would be 225 in all, take
+twice the processor time, and seven times as long on a busy machine."""
 _OPENINGS = 5
 _PAUSE = 0.05
 """Seconds between two of them."""
@@ -75,7 +73,7 @@ class Layout:
 
 
 def open_rocksdb(path: Path, layout: Layout, cache: Cache, *, read_only: bool) -> tuple[Rdict, bool]:
-    """The database in `path`, and whether it is new: then it need not name format and hash yet.
+    """Open the database in `path`. Returns whether it is new, too: then format and hash may be missing.
 
     Raises as `Database` does.
     """
@@ -122,7 +120,7 @@ def _options(layout: Layout, cache: Cache, family: str) -> Options:
 
 
 def expect_found(options: Options) -> None:
-    """Make a family quick on old keys that exist: a Bloom filter before it answers for what is new."""
+    """Optimise a family for keys that exist, as a Bloom filter before it answers for new ones."""
     options.set_optimize_filters_for_hits(True)  # none on the last level: 1.25 bytes a key less, and 4 us a look-up
     # Few known keys are among the newest, and to look for one in their skip list takes 2 us, and 8 on a busy machine.
     options.set_memtable_prefix_bloom_ratio(0.05)
@@ -148,10 +146,8 @@ def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) 
 
 
 def make_families(path: Path, layout: Layout, cache: Cache) -> None:
-    """Make a new database, or go on where a kill has interrupted that: one family after the other, in their order.
-
-    RocksDB's bindings, asked for all at once, make them in any order. Where the MANIFEST is lost, only the order says
-    whose rows are in the log (`checking.salvage`).
+    """Make the missing families of a new database in their order, which tells whose rows are in the log if the
+    MANIFEST is lost (`checking.salvage`). RocksDB's bindings would make them in any order.
     """
     options = {name: _options(layout, cache, name) for name in ("default", *layout.families)}
     there = options.keys() & _families_of(path)
@@ -170,7 +166,7 @@ def make_families(path: Path, layout: Layout, cache: Cache) -> None:
 
 
 def _families_of(path: Path) -> set[str]:
-    """The families that a database has by now, which is perhaps not there."""
+    """Families of a database that may be incomplete or missing."""
     if not (path / "CURRENT").exists():
         return {"default"}
     try:
@@ -180,7 +176,7 @@ def _families_of(path: Path) -> set[str]:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether there are rows outside of a named family, where this project has none."""
+    """Whether the default family has rows, as no database of ours."""
     with contextlib.suppress(Exception):
         rdict = Rdict(str(path), Options(raw_mode=True), access_type=AccessType.read_only())
         with contextlib.closing(rdict):
@@ -205,7 +201,7 @@ def _written(path: Path) -> float:
 
 
 def _refuse_lost_database(path: Path) -> None:
-    """A repair that was stopped has moved it away: a new one in its place would be in the way of the repaired one."""
+    """Raise `CorruptFile` if an interrupted repair has moved the database away."""
     damaged = path.with_name(path.name + DAMAGED)
     if damaged.exists():
         raise CorruptFile(
@@ -215,8 +211,8 @@ def _refuse_lost_database(path: Path) -> None:
 
 
 def _refuse_lost_tables(path: Path, layout: Layout) -> None:
-    """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once, and so it
-    does with a log that cannot be read from its start.
+    """Check before opening for writing that the format is there: RocksDB deletes tables that a damaged MANIFEST does
+    not name, and a log whose start is damaged.
     """
     rdict = _open_patiently(path, layout, Cache(layout.least_cache))
     try:
@@ -230,9 +226,8 @@ def _refuse_lost_tables(path: Path, layout: Layout) -> None:
 
 
 def _open_patiently(path: Path, layout: Layout, cache: Cache) -> Rdict:
-    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds.
-
-    A log that goes meanwhile is no error to RocksDB, but what was in it may be in no table that it has heard of.
+    """Open read-only, several times if a running crawl replaces files meanwhile. RocksDB does not report a log that
+    was deleted meanwhile, whose rows may be in a newer table.
     """
     for _ in range(_OPENINGS - 1):
         logs = list(path.glob("*.log"))

@@ -41,7 +41,7 @@ class Outcomes:
     """Faults of certificates by host, over all runs."""
 
     def distrusted(self) -> list[CauseCount]:
-        """The same, counted."""
+        """Faults of certificates, counted."""
         examples = {fault: host for host, fault in reversed([*self.certificates.items()])}
         counted = Counter(self.certificates.values()).most_common()
         return [CauseCount(fault, hosts, examples[fault]) for fault, hosts in counted]
@@ -64,7 +64,7 @@ class Outcomes:
 
 
 MAX_HOSTS: Final = 10_000
-"""Hosts that are told apart: those that said no first."""
+"""Most hosts counted, the first to refuse."""
 
 
 class HostRefusals(NamedTuple):
@@ -84,7 +84,7 @@ class RefusalTotals:
         self._hosts = {host: dict(kinds) for host, kinds in (hosts or {}).items()}
 
     def add(self, host: str, kind: str, by: str = "") -> int:
-        """`host` has said no once more; gives how often it has in that way, 0 if that is not remembered."""
+        """Count a refusal; return how often `host` refused in that way, 0 if not remembered."""
         kinds = self._hosts.get(host)
         if kinds is None:
             if len(self._hosts) >= MAX_HOSTS:
@@ -110,7 +110,6 @@ class RefusalTotals:
         return sorted(rows, key=lambda row: -row.times)
 
     def __len__(self) -> int:
-        """Hosts."""
         return len(self._hosts)
 
     def pack(self) -> bytes:

@@ -8,7 +8,7 @@ from sitecrawl.crawldir.database import Batch, Database
 
 
 class Overlay:
-    """One family's changes: key → value, or None for a key that goes."""
+    """One family's changes; None marks a deleted key."""
 
     def __init__(self, database: Database, family: str) -> None:
         self._database = database
@@ -31,11 +31,10 @@ class Overlay:
         self._changed[key] = None
 
     def has_changed(self, key: bytes) -> bool:
-        """Whether what the disk says of `key` counts no more."""
         return key in self._changed
 
     def pending(self, prefix: bytes) -> list[bytes]:
-        """The keys with `prefix` that were put and are not on disk yet."""
+        """Keys with `prefix` that were put and are not on disk yet."""
         return [key for key, value in self._changed.items() if value is not None and key.startswith(prefix)]
 
     def flush(self, batch: Batch) -> None:
@@ -47,5 +46,4 @@ class Overlay:
                 batch.put(self._family, key, value)
 
     def flushed(self) -> None:
-        """The batch is on disk."""
         self._changed.clear()

@@ -38,15 +38,15 @@ class SiteArguments:
     links: str | None = None
     """Which of a page's links goes first, `first` or `last`; None leaves it to SITECRAWL_LINKS."""
     sitemaps: bool = False
-    """Look for the sitemaps of the seeds' hosts, and gather links from them: not where only some are named."""
+    """Look for the sitemaps of the seeds' hosts, and take links from them; False if only some are named."""
     named: list[Url] = field(default_factory=list)
-    """Sitemaps, feeds and hub pages that are given by hand: `sitemaps` and `hubs`."""
+    """Sitemaps, feeds and hub pages named by `sitemaps` and `hubs`."""
     watch: bool = False
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
     recrawl: bool = False
     """Go on when all is fetched: fetch pages again as they change."""
     again: float | None = None
-    """One more round over what is known, as far as it was fetched before this Unix time; None for none."""
+    """One more round over pages fetched before this Unix time; None for none."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
     llms_txt: bool = False
@@ -60,16 +60,14 @@ class SiteArguments:
     dry: bool = False
     """Look at a few pages only, and say what the crawl would fetch."""
     job: str = ""
-    """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
+    """The crawl's name, by which it is resumed. Empty leaves it to JOBDIR."""
 
     @classmethod
     def read(
         cls, given: Mapping[str, Any], seeds: list[str], others: Sequence[str] = (), *, has_queue: bool = False
     ) -> SiteArguments:
-        """Read `given`, as the command line or a job file has it; `seeds` stands in where no seeds are given.
-        `others` are the arguments that the spider has taken for itself.
-
-        `has_queue`: seeds come from elsewhere, too, so there need be none.
+        """Read `given`, from a command line or a job file. `seeds`: default seeds. `others`: names of arguments that
+        the spider reads itself. `has_queue`: seeds may come later, so there need be none.
 
         Raises `OptionError` for an unknown name or a value that makes no sense.
         """
@@ -89,22 +87,17 @@ class SiteArguments:
         return cls(
             urls,
             scope,
-            _count(given, "max_pages"),
-            _count(given, "max_depth"),
-            order,
-            _links(given),
-            discover,
-            named,
-            _switch(given, "watch"),
-            _switch(given, "recrawl"),
-            _again(given),
-            _switch(given, "requisites"),
-            _switch(given, "llms_txt"),
-            _render(given),
-            _switch(given, "screenshots"),
-            ftp,
-            _switch(given, "dry"),
-            given.get("job", ""),
+            max_pages=_count(given, "max_pages"),
+            max_depth=_count(given, "max_depth"),
+            order=order,
+            links=_choice(given, "links", LINKS),
+            sitemaps=discover,
+            named=named,
+            again=_again(given),
+            render=_choice(given, "render", RENDER),
+            ftp=ftp,
+            job=given.get("job", ""),
+            **{name: _switch(given, name) for name in _SWITCHES},
         )
 
     @staticmethod
@@ -113,7 +106,7 @@ class SiteArguments:
         return _sitemaps(given)[1]
 
     def settings(self) -> Iterator[tuple[str, Any]]:
-        """Those that arguments stand for, as far as they are given."""
+        """Yield name and value of each setting that an argument stands for."""
         for name, value in (
             ("SITECRAWL_MAX_PAGES", self.max_pages),
             ("DEPTH_LIMIT", self.max_depth),
@@ -134,12 +127,13 @@ class SiteArguments:
 
     @property
     def gathers(self) -> bool:
-        """Whether links are gathered from sitemaps at all."""
+        """Whether the crawl reads sitemaps."""
         return self.sitemaps or bool(self.named) or self.watch
 
 
 NAMES = (*(f.name for f in fields(SiteArguments) if f.name != "named"), "allow", "deny", "hubs")
 _SWITCH = {"0": False, "1": True}
+_SWITCHES = ("watch", "recrawl", "requisites", "llms_txt", "screenshots", "dry")
 
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -185,17 +179,10 @@ def _again(given: Mapping[str, Any]) -> float | None:
         raise OptionError(f"again is 1, 0, or for what is older than that a time such as 1d: {error}") from error
 
 
-def _links(given: Mapping[str, Any]) -> str | None:
-    value: str | None = given.get("links")
-    if value is not None and value not in LINKS:
-        raise OptionError(f"links is one of {', '.join(LINKS)}, and not {value!r}{meant(str(value), LINKS)}")
-    return value
-
-
-def _render(given: Mapping[str, Any]) -> str | None:
-    value = given.get("render")
-    if value is not None and str(value) not in RENDER:
-        raise OptionError(f"render is one of {', '.join(RENDER)}, and not {value!r}")
+def _choice(given: Mapping[str, Any], name: str, choices: Sequence[str]) -> str | None:
+    value = given.get(name)
+    if value is not None and str(value) not in choices:
+        raise OptionError(f"{name} is one of {', '.join(choices)}, and not {value!r}{meant(str(value), choices)}")
     return None if value is None else str(value)
 
 
@@ -207,7 +194,7 @@ def _switch(given: Mapping[str, Any], name: str) -> bool:
 
 
 def _sitemaps(given: Mapping[str, Any]) -> tuple[bool, list[Url]]:
-    """Whether to look for sitemaps, and the sitemaps and hubs that are named: `1` or `0`, some, or `1` and some."""
+    """Whether to look for sitemaps, and the named ones and hubs. `sitemaps`: `1`, `0`, URLs, or `1,` and URLs."""
     sitemaps, is_on = given.get("sitemaps", "0"), False
     if not isinstance(sitemaps, list):
         first, _, rest = str(sitemaps).partition(",")
@@ -217,10 +204,9 @@ def _sitemaps(given: Mapping[str, Any]) -> tuple[bool, list[Url]]:
 
 
 def _urls(given: str | list[str]) -> list[Url]:
-    """Those of a list of a job file have commas of their own."""
     return seeds_of(given) if isinstance(given, list) else read_seeds(given)
 
 
 def _patterns(given: str | list[str]) -> list[str]:
-    """Those of a job file; of a text it is one regular expression, and commas are part of it."""
+    """The list of a job file, or one regular expression, which may contain commas."""
     return given if isinstance(given, list) else [given] if given else []

@@ -1,4 +1,4 @@
-"""How a spider takes its job file: what was told besides counts above it."""
+"""Arguments and settings of a spider from its job file, below those of the command line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sitecrawl.base.errors import OptionError
 logger = logging.getLogger(__name__)
 
 _ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
-"""Of a job file's name. Those of YAML, which once were some, are refused by name."""
+"""Endings of job files. YAML is no longer read, and refused with a message."""
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
-"""Of the file's settings: above those of project and spider, below those of the command line."""
+"""Priority of the file's settings: between the spider's and the command line's."""
 
 
 class Job(Protocol):
-    """What a job file tells a crawl."""
+    """A job file that was read."""
 
     @property
     def path(self) -> Path: ...
@@ -31,33 +31,33 @@ class Job(Protocol):
     def name(self) -> str: ...
     @property
     def spider(self) -> str:
-        """The only one that may run it; empty for any."""
+        """The only spider that may run it; empty for any."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Of the spider, as it takes them: texts, and lists of texts, whose commas are their own."""
+        """Arguments of all site spiders: texts, or lists of texts that may contain commas."""
 
     @property
     def own(self) -> Mapping[str, str]:
-        """Arguments of the spider's own; paths in them begin beside the file."""
+        """Arguments of this spider; paths in them are relative to the file."""
 
     @property
     def settings(self) -> Mapping[str, Any]: ...
     @property
     def warning(self) -> str:
-        """Of secrets in the file that others can read; empty for none."""
+        """Warning of secrets in a file that others can read; empty for none."""
 
 
 class JobFiles(Protocol):
-    """What reads job files: of a plug-in."""
+    """A plug-in's class that reads job files."""
 
     @staticmethod
     def read(path: Path) -> Job:
-        """Raises `OptionError`, which names file and line of every problem."""
+        """Read a file. Raises `OptionError` with file and line of every problem."""
 
     @staticmethod
     def described() -> Mapping[str, str]:
-        """What each argument of spiders means."""
+        """Description of each argument of spiders."""
 
 
 def is_file(job: str) -> bool:
@@ -66,14 +66,14 @@ def is_file(job: str) -> bool:
 
 
 def job_files(settings: BaseSettings) -> JobFiles | None:
-    """None without the plug-in."""
+    """The class of the plug-in for job files; None without one."""
     working = plugins.of_crawl(settings).values()
     named = next((plugin.job_files for plugin in working if plugin.job_files), "")
     return load_object(named) if named else None
 
 
 def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments in `given`, and below them those of the job file that one of them names; its settings go to the
+    """Arguments `given`, and as defaults those of the job file that `job` names. Applies the file's settings to the
     crawler. Raises `OptionError`.
     """
     named = given.get("job", "")
@@ -92,7 +92,7 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_in(file: str, settings: BaseSettings) -> Job:
-    """The job that the file is. Raises `OptionError`."""
+    """Read a job file. Raises `OptionError`."""
     files = job_files(settings)
     if files is None:
         raise OptionError(f"{file} is a job file, which is of a plug-in that is not here: docs/plugins.md")
@@ -100,20 +100,20 @@ def job_in(file: str, settings: BaseSettings) -> Job:
 
 
 def has_directory(settings: BaseSettings, scrapyd_job: str) -> bool:
-    """Whether JOBDIR says where the crawl lives, and is not just scrapyd's way of saying nothing."""
+    """Whether JOBDIR names the crawl's directory; scrapyd sets one named after its job by default."""
     jobdir = settings.get("JOBDIR")
     return bool(jobdir) and Path(jobdir).name != scrapyd_job
 
 
 def arguments_of(job: Job, paths: tuple[str, ...]) -> dict[str, Any]:
-    """All of the spider's, where those of `paths` name files beside the job's."""
+    """All arguments of the job; `paths`: names of those whose values are relative to the file."""
     folder = job.path.parent
     own = {name: _beside(folder, text) if name in paths else text for name, text in job.own.items()}
     return {**own, **job.arguments}
 
 
 def _beside(folder: Path, text: str) -> str:
-    """The path in `text`; or of several, with commas between them, those that are files, for others are URLs."""
+    """`text` as a path in `folder`; of several, separated by commas, those that are files: others are URLs."""
     if "," not in text and "://" not in text:
         return str(folder / text)
     words = (word.strip() for word in text.split(","))

@@ -50,10 +50,10 @@ ONE_PROCESS = (
 
 
 class Recrawling(Protocol):
-    """What fetches pages again."""
+    """A plug-in's part that fetches pages again."""
 
     def receive(self, response: Response) -> bool:
-        """Whether the response says that its page has not changed: there is nothing to be read off it."""
+        """Whether the response says that its page has not changed."""
 
 
 class SiteSpider(Spider):
@@ -69,31 +69,31 @@ class SiteSpider(Spider):
     }
 
     seed_priority = 0
-    """As of a request, for spiders that give their links priorities: seeds would come last."""
+    """Priority of seeds, for spiders whose links have priorities."""
 
     own_arguments: tuple[str, ...] = ()
-    """What the spider takes for itself, before the others are read."""
+    """Names of arguments that the spider reads itself, before all others."""
 
     path_arguments: tuple[str, ...] = ()
-    """Those of `own_arguments` that are paths: in a job file they begin beside it."""
+    """Those of `own_arguments` that are paths: in a job file they are relative to it."""
 
     arguments: SiteArguments
     given: Mapping[str, Any] = MappingProxyType({})
-    """The arguments as they were typed, but for what is of one run."""
+    """Arguments as typed, without `again`."""
     can_begin_again = True
-    """Whether it takes `again`."""
+    """Whether it has the argument `again`."""
     stopped_patterns: frozenset[str] = frozenset()
-    """Of `allow` and `deny`, those that took too long."""
+    """Patterns of `allow` and `deny` that took too long."""
     sitemaps: Sitemaps | None = None
-    """What looks after sitemaps; None without, and before `start`."""
+    """None without sitemaps, and before `start`."""
     recrawling: Recrawling | None = None
-    """What fetches pages again; None without."""
+    """None if pages are not fetched again."""
     llms_txt: Any = None
-    """What looks for llms.txt; None without."""
+    """Looks for llms.txt; None without."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """The add-on comes with the spider, into a project that does not name it."""
+        """Enable the add-on in a project that does not name it."""
         super().update_settings(settings)
         settings.setdefault_in_component_priority_dict("ADDONS", load_object("sitecrawl.addon.Addon"), 500)
         settings.set("ADDONS", settings.getdict("ADDONS"), "spider")  # the process still adds the project's settings
@@ -139,7 +139,7 @@ class SiteSpider(Spider):
 
     @classmethod
     def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:
-        """What stands on the command line. Raises `OptionError`."""
+        """Read the spider's arguments. Raises `OptionError`."""
         start_urls = list(getattr(cls, "start_urls", []))
         return SiteArguments.read(given, start_urls, cls.own_arguments, has_queue=has_queue)
 
@@ -164,8 +164,8 @@ class SiteSpider(Spider):
             yield item
 
     def _begin_again(self) -> float:
-        """Begin to fetch pages again, as the arguments have it, or as a round that was interrupted does. Gives when
-        the round began; 0 without one.
+        """Begin to fetch pages again, by the arguments or to complete an interrupted round. Returns the Unix time at
+        which the round began; 0 without one.
         """
         if self.arguments.recrawl:
             recrawling = _of_plugin("recrawl", self.settings)(self.crawler, self.is_sitemap)
@@ -208,7 +208,7 @@ class SiteSpider(Spider):
         return Crawl.of(self.crawler)
 
     def pattern_stopped(self, pattern: str, url: str) -> None:
-        """`pattern`, of `allow` or `deny`, took too long for `url`. It is named once."""
+        """Count, and log once, that a `pattern` of `allow` or `deny` took too long for `url`."""
         assert self.crawler.stats
         self.crawler.stats.inc_value(REGEX_TIME.stat)
         if pattern not in self.stopped_patterns:
@@ -224,18 +224,18 @@ class SiteSpider(Spider):
         return self.arguments.scope.admits(link)
 
     def admitted(self, links: list[Link]) -> list[Link]:
-        """Those of `links` that are to be followed: what `admits` says of each."""
+        """Those of `links` that `admits` accepts."""
         if getattr(self.admits, "__func__", None) is SiteSpider.admits:
             return self.arguments.scope.admitted(links)
         return [link for link in links if self.admits(link)]
 
     def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
-        """Whether a redirect to `url` is to be followed. Where a seed points now is a seed, too."""
+        """Whether to follow a redirect to `url`. The target of a seed is a seed, too."""
         target = self.redirect_target(url, of_seed=of_seed)
         return target is not None and self.admits(target)
 
     def redirect_target(self, url: str, *, of_seed: bool) -> Link | None:
-        """The link that a redirect to `url` is, which widens the scope if it is a seed's; None for no http(s) URL."""
+        """Link to the target `url` of a redirect, added to the scope if it is a seed's; None if not http(s)."""
         try:
             target = parse(url)
         except InvalidUrl:
@@ -271,7 +271,7 @@ class SiteSpider(Spider):
             yield from self.extract(response, page) or ()
 
     def extract(self, response: Response, page: PageItem) -> Iterable[Any] | None:
-        """Items, and requests besides the page's links, to be taken from a page. Nothing by default."""
+        """Items, and further requests, from a page. None by default."""
         return None
 
     def page(self, response: Response) -> PageItem:
@@ -292,7 +292,7 @@ def _check_plugins(arguments: SiteArguments, settings: BaseSettings) -> None:
 
 
 def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
-    """Have nothing written. Raises `OptionError` on a cluster."""
+    """Settings of a crawl that writes nothing. Raises `OptionError` on a cluster."""
     if is_shared:
         raise OptionError("dry=1 looks by one process: leave SITECRAWL_CLUSTER out")
     for name, value in _of_plugin("dry", settings).settings().items():
@@ -300,7 +300,7 @@ def _only_look(settings: BaseSettings, *, is_shared: bool) -> None:
 
 
 def _check_again(settings: BaseSettings, arguments: SiteArguments, *, is_shared: bool) -> None:
-    """Raises `OptionError` where pages cannot be fetched again as the arguments have it."""
+    """Raise `OptionError` if pages cannot be fetched again."""
     if arguments.again is not None and is_shared:
         raise OptionError(ONE_PROCESS)
     if declared.FRONTIER.read(settings) and (arguments.recrawl or arguments.again is not None):
@@ -308,7 +308,7 @@ def _check_again(settings: BaseSettings, arguments: SiteArguments, *, is_shared:
 
 
 def _check_scheduler(settings: BaseSettings) -> None:
-    """The links are in our frontier, and another scheduler would find nothing to do. Scrapy's default gives way."""
+    """Raise `OptionError` for another scheduler, which would find no request: the links are in our frontier."""
     if settings.getpriority("SCHEDULER") and not has_our_scheduler(settings):
         if str(settings["SCHEDULER"]).startswith("scrapy_redis."):
             raise OptionError(
