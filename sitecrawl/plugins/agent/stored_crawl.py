@@ -20,8 +20,7 @@ from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.rounds import rounds_in, span_of
 from sitecrawl.pagestore.workers import Reader
-from sitecrawl.plugins.export.change_rows import WITH_DIFFS
-from sitecrawl.plugins.export.changes import changes, spans_of, spans_since
+from sitecrawl.plugins.export.changes import WITH_DIFFS, changes, spans_of, spans_since
 from sitecrawl.plugins.export.formats import iso_of
 from sitecrawl.plugins.export.fulltext import HITS, SearchIndex
 from sitecrawl.plugins.export.pages import pages_with_texts

@@ -32,11 +32,10 @@ from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import HttpMessage, warc_uri
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
-from sitecrawl.plugins.export.asked import as_query, with_query
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.passing import Once, Sorted
-from sitecrawl.plugins.export.surt import surt
+from sitecrawl.plugins.export.surt import as_query, surt, with_query
 
 _VERSION: Final = "1.1.1"
 _BLOCK: Final = 3_000

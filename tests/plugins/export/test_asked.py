@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.pagestore.record import HttpMessage
-from sitecrawl.plugins.export.asked import MAX_QUERY, as_query, with_query
+from sitecrawl.plugins.export.surt import _MAX_QUERY, as_query, with_query
 
 EVENT = {
     "type": "event",
@@ -61,5 +61,5 @@ def test_methods() -> None:
 @given(st.sampled_from(["application/json", "multipart/form-data; boundary=x", "text/plain", "x"]), st.binary())
 def test_whatever_was_sent(kind: str, body: bytes) -> None:
     """Nothing that a page may send is too much."""
-    assert len(query(kind, body)) <= MAX_QUERY
-    assert len(query(kind, PARTS + body * 2_000)) <= MAX_QUERY
+    assert len(query(kind, body)) <= _MAX_QUERY
+    assert len(query(kind, PARTS + body * 2_000)) <= _MAX_QUERY

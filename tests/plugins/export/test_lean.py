@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from parsel import Selector
 
 from sitecrawl.page.markup import MOST_ATTRIBUTES
-from sitecrawl.plugins.export.lean import lean
+from sitecrawl.plugins.export.sources import _lean
 
 PIECES = [
     "<script>", "</script>", "<script/>", "<script a=x/>", "<script =/>", "</script", "<title>", "</title>",
@@ -32,7 +32,7 @@ def most_attributes(html: str) -> int:
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_no_tag_has_more(start: str) -> None:
     """Whatever stands before a tag, and whether it is one to libxml2: no element has more attributes than it may."""
-    assert most_attributes(lean(start + MANY, most=3, short=0)) <= 3
+    assert most_attributes(_lean(start + MANY, most=3, short=0)) <= 3
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_no_tag_has_more(start: str) -> None:
 )
 def test_others_stay(html: str) -> None:
     """What has no more is as it was, and so is what only looks like a tag."""
-    assert lean(html, most=3, short=0) == html
+    assert _lean(html, most=3, short=0) == html
 
 
 def test_the_first_stay() -> None:
     """With their values, and the element with its content; a tag that closes itself does so still."""
-    assert lean("<p a=1 b='2' c  d=4 e>x</p>", most=3, short=0) == "<p a=1 b='2' c >x</p>"
-    assert lean("<script a b c d/>x", most=3, short=0) == "<script a b c />x"
+    assert _lean("<p a=1 b='2' c  d=4 e>x</p>", most=3, short=0) == "<p a=1 b='2' c >x</p>"
+    assert _lean("<script a b c d/>x", most=3, short=0) == "<script a b c />x"
 
 
 def test_a_long_tag() -> None:
     """Of a page of attributes a thousand are left: with all of them its tree would take an hour."""
-    html = lean("<p" + "".join(f" a{number:x}" for number in range(1_000_000)) + ">x</p>")
+    html = _lean("<p" + "".join(f" a{number:x}" for number in range(1_000_000)) + ">x</p>")
     assert most_attributes(html) == MOST_ATTRIBUTES

@@ -15,8 +15,7 @@ from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import FORMATS, write
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.rounds import rounds_in, span_of
-from sitecrawl.plugins.export.change_rows import CHANGES, ROUNDS, WITH_DIFFS, atom
-from sitecrawl.plugins.export.changes import changes, spans_of, spans_since
+from sitecrawl.plugins.export.changes import CHANGES, ROUNDS, WITH_DIFFS, atom, changes, spans_of, spans_since
 from sitecrawl.plugins.export.pages import pages_with_texts
 
 
