@@ -35,7 +35,7 @@ from scrapy.settings import Settings
 from sitecrawl.crawl import build
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.page.items import Link
-from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.figures import Meter
 
 REFRESH = 1.0
 """Seconds between two questions of a page, as app.js has it."""

@@ -20,7 +20,7 @@ from url_links import HEADERS, ROUNDS, URL, made_up_page, pages_of
 
 from sitecrawl.page.codings import at_once, decoding
 from sitecrawl.page.links import PageOptions
-from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
 from sitecrawl.plugins.isolation.worker import read
 
 MOST = 64 << 20
@@ -35,7 +35,7 @@ def here(pages: Pages, *, coded: bool) -> None:
         read(url, content, HEADERS, OPTIONS)
 
 
-def elsewhere(pages: Pages, parsers: Parsers, *, coded: bool) -> None:
+def elsewhere(pages: Pages, parsers: _Parsers, *, coded: bool) -> None:
     for url, body in pages:
         parsers.read(url, body, GZIPPED if coded else HEADERS, max_size=MOST)
 
@@ -47,7 +47,7 @@ def measured(action: Callable[[], None], number: int) -> tuple[float, float]:
     return (time.perf_counter() - real) * 1000 / number, (time.process_time() - cpu) * 1000 / number
 
 
-def compare(name: str, pages: Pages, parsers: Parsers, *, coded: bool) -> None:
+def compare(name: str, pages: Pages, parsers: _Parsers, *, coded: bool) -> None:
     ways: dict[str, Callable[[], None]] = {
         "in the crawl's process": lambda: here(pages, coded=coded),
         "in one of its own": lambda: elsewhere(pages, parsers, coded=coded),
@@ -62,7 +62,7 @@ def main() -> None:
     pages = pages_of(Path(sys.argv[1])) if len(sys.argv) > 1 else [(URL, made_up_page())] * 200
     print(f"{len(pages)} pages of {sum(len(body) for _, body in pages) / len(pages) / 1000:.1f} kB")
     started = time.perf_counter()
-    with closing(Parsers(ParserOptions(1, 60.0, 2 << 30, OPTIONS))) as parsers:
+    with closing(_Parsers(_ParserOptions(1, 60.0, 2 << 30, OPTIONS))) as parsers:
         milliseconds = (time.perf_counter() - started) * 1000
         print(f"a process starts in {milliseconds:.0f} ms; held by {', '.join(parsers.fences)}")
         compare("plain", pages, parsers, coded=False)

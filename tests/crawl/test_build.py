@@ -19,7 +19,7 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, VISIT
 from sitecrawl.page.items import PageItem
-from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.figures import Meter
 from sitecrawl.urls.url import parse
 
 

@@ -90,7 +90,7 @@ ADDED = "crawl.sitemaps.added.leave: replace"
 UPLOAD = "plugins.remote.store.Remote.send: put"
 INDEX = ("plugins.export.fulltext._make: commit", "plugins.export.fulltext.SearchIndex._transaction: commit")
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"
-FOLDER = "plugins.keyword.folder.PageFolder.save: replace"
+FOLDER = "plugins.keyword.spider._PageFolder.save: replace"
 SEEN = (
     *((step, 1) for step in _replaced("frontier.seen.store.SeenStore._create_key")),
     ("frontier.seen.exact.RocksSet._write: batch", 1),
@@ -145,8 +145,8 @@ LEFT_OUT: Final = {
         ("cluster.leases.Renewal._load: eval", "cluster.leases.Renewal._load: answer"),
         "a lease that is not renewed is over by itself, and one that is lasts no longer than without the kill",
     ),
-    "plugins.checking.formats.upgrade: unlink": "an index that is missing is made again by the same command",
+    "plugins.checking.crawl.upgrade: unlink": "an index that is missing is made again by the same command",
     "plugins.export.folder.FolderWriter.write: replace": "each file is whole, and the next export writes all again",
-    "plugins.keyword.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
+    "plugins.keyword.spider._PageFolder.save: unlink": "it comes behind a write that has failed",
 }
 """Points at which no process is killed, and why."""

@@ -26,7 +26,7 @@ UNUSED_PARTS = frozenset(
      "sitecrawl.console.many_workers", "sitecrawl.plugins.remote.copy",
      "sitecrawl.plugins.logins.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.plugins.jobs.job",
      "sitecrawl.plugins.logins.middleware",
-     "sitecrawl.plugins.dashboard.backend", "sitecrawl.plugins.dashboard.web"}
+     "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip
 PLUGIN = re.compile(r"sitecrawl\.plugins\.(\w+)\.(?!spider$)")
 USED_PLUGINS = {"checking", "dashboard"}

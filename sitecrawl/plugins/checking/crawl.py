@@ -1,11 +1,13 @@
 """All of a crawl's directory: what is checked, and how it is made again.
 
 The WARC files are what counts. A repair makes the page index of them where it is wrong, and the database of the page
-index where that is wrong.
+index where that is wrong. So an index of an older version is made again, too; from an older format of the database
+there is no way: which URLs are known and wait stands there alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -16,8 +18,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from rocksdict import AccessType, Options, Rdict
+
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 from sitecrawl.base.hashing import HASH_NAME
+from sitecrawl.crawldir import database, meta
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import (
     DIFFERS,
@@ -36,10 +41,10 @@ from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.urls.record import NO_REFERRER
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.lookup import url_key
+from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.plugins.checking.fresh_database import finish_move, replace_database
-from sitecrawl.plugins.checking.frontier import check_frontier, load_counts
-from sitecrawl.plugins.checking.pages import check_pages
+from sitecrawl.plugins.checking.frontier import check_frontier, check_pages, load_counts
 from sitecrawl.plugins.checking.problems import INDEX_AGAIN, Problem
 from sitecrawl.plugins.checking.rebuilding import rebuild
 from sitecrawl.plugins.checking.store import Index, PageStoreState, check_store
@@ -286,3 +291,42 @@ class _Referrers:
             return None
         (referrer,) = readable(self.database, [record.referrer])
         return None if referrer is None else referrer.url
+
+
+def refuse_other_version(path: Path) -> None:
+    """Raise `FormatMismatch` for the crawl of another version: to a repair it would be a damaged one of this."""
+    found = None
+    with contextlib.suppress(Exception):  # what is damaged is none of another version
+        found = _format_of(path / "db")
+    if found is not None and found != database.FORMAT:
+        raise FormatMismatch(
+            f"{path} is a crawl of another version: its database has format {found.decode()} (here "
+            f"{database.FORMAT.decode()}). Nothing leads from there to here: go on with that version, or begin in a "
+            "new directory. Any program for WARC files reads its pages"
+        )
+
+
+def upgrade(path: Path) -> CheckResult:
+    """Bring the crawl in `path` to the formats of this version, and check it. It can be stopped and begun again.
+
+    Raises `FormatMismatch` where there is no way, otherwise as `check` does.
+    """
+    refuse_other_version(path)
+    try:
+        PageReader(path).close()
+    except FormatMismatch:
+        for ending in ("", "-wal", "-shm"):
+            (path / (INDEX_FILE + ending)).unlink(missing_ok=True)
+        return repair(path)[1]
+    except StorageError:
+        pass  # `check` says what is wrong
+    return check(path)
+
+
+def _format_of(path: Path) -> bytes | None:
+    tables = {name: Options(raw_mode=True) for name in Rdict.list_cf(str(path))}
+    rdict = Rdict(str(path), Options(raw_mode=True), tables, access_type=AccessType.read_only())
+    try:
+        return rdict.get_column_family("meta").get(meta.FORMAT)
+    finally:
+        rdict.close()

@@ -32,7 +32,7 @@ from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.lookup import host_of
-from sitecrawl.plugins.checking.pages import SEVERAL, stored_pages
+from sitecrawl.plugins.checking.frontier import SEVERAL, stored_pages
 from sitecrawl.plugins.checking.store import Index
 from sitecrawl.urls.fingerprint import Fingerprinter
 

@@ -22,8 +22,7 @@ from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.crawldir.database import Database
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
-from sitecrawl.plugins.checking.frontier import check_frontier, load_counts
-from sitecrawl.plugins.checking.pages import check_pages
+from sitecrawl.plugins.checking.frontier import check_frontier, check_pages, load_counts
 from sitecrawl.plugins.checking.problems import Problem
 from sitecrawl.plugins.checking.store import Index
 

@@ -29,7 +29,7 @@ from sitecrawl.plugins.dashboard.server import Server
 if TYPE_CHECKING:
     from twisted.web.server import Site
 
-    from sitecrawl.plugins.dashboard.backend import Backend
+    from sitecrawl.plugins.dashboard.web import Backend
 
 logger = logging.getLogger(__name__)
 
@@ -124,8 +124,7 @@ class Dashboard:
 
     def _site(self, guard: Guard) -> Site:
         """All that is served. It takes longer to import than all of the crawl."""
-        from sitecrawl.plugins.dashboard.backend import Backend  # noqa: PLC0415 - as it says
-        from sitecrawl.plugins.dashboard.web import site_of  # noqa: PLC0415
+        from sitecrawl.plugins.dashboard.web import Backend, site_of  # noqa: PLC0415 - as it says
 
         self._backend = Backend(self._monitor, self._actions)
         return site_of(self._backend, guard)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from sitecrawl.plugins.dashboard.meter import BUCKETS, Meter
+from sitecrawl.plugins.dashboard.figures import BUCKETS, Meter
 from sitecrawl.plugins.dashboard.worker import GONE, Worker
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.http import Want
 from sitecrawl.plugins.dashboard.actions import Actions
-from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Sampler
-from sitecrawl.plugins.dashboard.meter import Meter
+from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Meter, Sampler
 from sitecrawl.plugins.dashboard.rows import Tables
 from sitecrawl.plugins.dashboard.worker import Worker
 

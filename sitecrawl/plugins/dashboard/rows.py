@@ -21,7 +21,7 @@ from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.judge.held import HeldSets, name_of
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.trap_state import Reason
-from sitecrawl.plugins.dashboard.meter import EXAMPLES, Meter
+from sitecrawl.plugins.dashboard.figures import EXAMPLES, Meter
 
 _SHOWN: Final = 25
 """Rows of a table."""

@@ -4,17 +4,113 @@ limits on what a local process may send: small bodies, no endless requests.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
-from typing import Final
+import time
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
 from scrapy.utils.defer import deferred_from_coro
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from sitecrawl.plugins.dashboard.backend import Backend, HttpAnswer
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.plugins.dashboard.actions import Actions
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard
+from sitecrawl.plugins.dashboard.metrics import CONTENT_TYPE, exposition
+from sitecrawl.plugins.dashboard.monitor import Monitor
+
+_FILES: Final = {
+    "": ("index.html", "text/html"),
+    "app.js": ("app.js", "text/javascript"),
+    "style.css": ("style.css", "text/css"),
+}
+"""Of the folder `static`, by path."""
+_LAST: Final = 2.5
+"""Seconds for which the end waits until who looks at the page has the last figures: it asks every second."""
+
+
+class _HttpAnswer(NamedTuple):
+    """What goes back."""
+
+    body: bytes
+    content_type: str
+    status: int = 200
+
+
+class Backend:
+    """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
+
+    def __init__(self, monitor: Monitor, actions: Actions) -> None:
+        self._monitor = monitor
+        self._actions = actions
+        self._is_over = asyncio.Event()
+        """All last figures are there, those of other workers, too."""
+        self._was_told = asyncio.Event()
+        """How the crawl ended."""
+
+    async def get(self, path: str, fields: dict[str, str]) -> _HttpAnswer:
+        if path in _FILES:
+            name, kind = _FILES[path]
+            content = files("sitecrawl.plugins.dashboard").joinpath("static", name).read_bytes()
+            return _HttpAnswer(content, f"{kind}; charset=utf-8")
+        monitor = self._monitor
+        if path not in {"overview", "metrics"}:
+            return _error("There is nothing here", 404)
+        monitor.asked_at = time.monotonic()
+        if not monitor.ending:
+            await monitor.refresh()
+        if monitor.ending:  # meanwhile, too
+            await self._is_over.wait()
+        if path == "metrics":
+            return _HttpAnswer(self._metrics().encode(), CONTENT_TYPE)
+        answer = _json(monitor.overview())
+        if monitor.ending:
+            self._was_told.set()
+        return answer
+
+    def _metrics(self) -> str:
+        monitor = self._monitor
+        return exposition(
+            monitor.figures,
+            monitor.meter,
+            paused=self._actions.paused,
+            wants=monitor.wants,
+            spider=monitor.spider,
+            workers=monitor.workers(),
+        )
+
+    def post(self, path: str, fields: dict[str, Any]) -> _HttpAnswer:
+        directory, _, name = path.partition("/")
+        try:
+            done = self._actions.act(name if directory == "act" else "", fields)
+        except KeyError:
+            return _error("There is no such action", 404)
+        except SitecrawlError as error:
+            return _error(str(error), 400)
+        self._monitor.tables.forget()
+        self._monitor.look()
+        return _json({"done": done})
+
+    async def last_look(self) -> None:
+        """The crawl has ended: let whoever looks at the page know."""
+        self._is_over.set()
+        if self._monitor.is_watched():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._was_told.wait(), _LAST)
+
+
+def _json(value: Any, status: int = 200) -> _HttpAnswer:
+    """JSON that is strict (no NaN) and ASCII."""
+    return _HttpAnswer(json.dumps(value, allow_nan=False).encode(), "application/json", status)
+
+
+def _error(message: str, status: int) -> _HttpAnswer:
+    return _json({"error": message}, status)
+
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +174,7 @@ class _Page(Resource):
         method = request.method.decode("latin-1")
         path = self._guard.admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
         if path is None:
-            _send(request, HttpAnswer(b"", "text/plain", 404))
+            _send(request, _HttpAnswer(b"", "text/plain", 404))
             return NOT_DONE_YET
         if method == "POST":
             _send(request, self._post(request, path))
@@ -97,27 +193,27 @@ class _Page(Resource):
         if not gone:
             _send(request, answer)
 
-    def _post(self, request: Request, path: str) -> HttpAnswer:
+    def _post(self, request: Request, path: str) -> _HttpAnswer:
         assert request.content is not None
         try:
             fields = json.loads(request.content.read())
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
-            return HttpAnswer(b'{"error":"The body is no JSON object"}', "application/json", 400)
+            return _HttpAnswer(b'{"error":"The body is no JSON object"}', "application/json", 400)
         try:
             return self._backend.post(path, fields)
         except Exception as error:  # noqa: BLE001 - it is logged
             return _failed(error)
 
 
-def _failed(error: Exception) -> HttpAnswer:
+def _failed(error: Exception) -> _HttpAnswer:
     """What goes back after an exception, which is logged."""
     logger.error("The dashboard could not answer", exc_info=error)
-    return HttpAnswer(b'{"error":"The log says what went wrong"}', "application/json", 500)
+    return _HttpAnswer(b'{"error":"The log says what went wrong"}', "application/json", 500)
 
 
-def _send(request: Request, answer: HttpAnswer) -> None:
+def _send(request: Request, answer: _HttpAnswer) -> None:
     request.setResponseCode(answer.status)
     request.setHeader("Content-Type", answer.content_type)
     request.setHeader("Content-Length", str(len(answer.body)))

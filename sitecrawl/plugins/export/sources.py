@@ -6,10 +6,11 @@ comes to call it, which may be in the midst of a crawl, so they are looked for h
 taken out of XML before it is read: its entities could multiply. XPath has no regular expressions of its own: those
 run without a bound. Ours do not: a page has some time for all of its own.
 
-`_lean` removes all but the first attributes of each tag, for parsers with quadratic time in them: libxml2 compares each attribute with all before it: 200 KB of them in one tag take two seconds, 8 MB an hour. Tags
-are found as the HTML standard says (section 13.2.5), as libxml2 does from 2.14 on, with two exceptions: an element
-that closes itself has no content there; and NUL is dropped, by parsel. A comment in a script, in which another
-script could begin, is changed to be none. It takes 80 us a KB.
+`_lean` removes all but the first attributes of each tag before a tree is made: libxml2 compares each attribute with
+all before it, so 200 KB of them in one tag take two seconds, 8 MB an hour. Tags are found as the HTML standard says
+(section 13.2.5), as libxml2 does from 2.14 on, with two exceptions: an element that closes itself has no content
+there; and NUL is dropped, by parsel. A comment in a script, in which another script could begin, is changed to be
+none. It takes 80 us a KB.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ What a key stands for is said by the schema itself, in `x-argument` and `x-setti
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,12 +19,74 @@ from scrapy.settings import Settings
 from sitecrawl.addon import check_settings
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
+from sitecrawl.base.schemas import MOST_TOLD, Place, Problem, problems, schema_in
+from sitecrawl.base.text_files import Wrong, text_in
 from sitecrawl.http import written_sheets
 from sitecrawl.http.login import Login, beside, exposed
 from sitecrawl.http.written_sheets import login_problem, sheet_schema
-from sitecrawl.plugins.jobs.document import Document, read_document
 from sitecrawl.plugins.jobs.formats import feed_of, readers, seeds_file, target_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    path: Path
+    text: str
+    values: dict[str, Any]
+
+    def told(self, found: list[Problem]) -> str:
+        """Each problem with its line, in their order."""
+        lines = self.text.splitlines()
+        placed = sorted((_line_of(lines, problem.place), problem.message) for problem in found)
+        return "\n".join(f"{self.path}, line {line}: {message}" for line, message in dict.fromkeys(placed))
+
+
+def _line_of(lines: list[str], place: Place) -> int:
+    """The line of a key, which `tomllib` does not tell: below the header of its table, as people write it; of what is
+    not found, the header's, or the first.
+    """
+    names = [re.escape(one) for one in place if isinstance(one, str)]
+    if not names:
+        return 1
+    table, key = names[0], names[1] if len(names) > 1 else None
+    header = re.compile(rf"\s*\[+\s*[\"']?{table}[\"']?\s*[.\]]")
+    starts = [number for number, line in enumerate(lines) if header.match(line)]
+    if not starts:
+        own = re.compile(rf"\s*[\"']?{table}[\"']?\s*[.=]")
+        return next((number for number, line in enumerate(lines, 1) if own.match(line)), 1)
+    which = place[1] if len(place) > 1 and isinstance(place[1], int) else 0
+    start = starts[min(which, len(starts) - 1)]
+    wanted = re.compile(rf"\s*[\"']?{key}[\"']?\s*[.=]") if key is not None else None
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if line.lstrip().startswith("[") and not line.startswith(" "):
+            break
+        if wanted is not None and wanted.match(line):
+            return number
+    return start + 1
+
+
+def _read_document(path: Path) -> _Document:
+    """Raises `OptionError`, which names the file, and the line where there is one."""
+    if path.suffix.lower() != ".toml":
+        raise OptionError(f"{path} is no job file: those are TOML, and their names end with .toml")
+    try:
+        text = text_in(path, "job")
+        return _Document(path, text, _values(path, text))
+    except Wrong as error:
+        raise OptionError(f"{path}, line {error.line}: {error}") from error
+
+
+def _values(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        at = re.search(r" \(at line (\d+), column \d+\)$", message)
+        line = int(at[1]) if at else max(1, text.count("\n") + (not text.endswith("\n")))
+        raise Wrong(line, re.sub(r" [(]at .*[)]$", "", message)) from None
+    except (RecursionError, ValueError) as error:  # the latter: a whole number of thousands of digits
+        why = "too many lists or tables within one another" if isinstance(error, RecursionError) else str(error)
+        raise OptionError(f"{path}: {why}") from None
+
 
 _SECRET: Final = written_sheets.SECRET | {"database"}
 _TOO_LATE: Final = frozenset(
@@ -77,7 +141,7 @@ def _with_declared(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_job(path: Path) -> Job:
     """Raises `OptionError`, which names file and line of every problem, up to 20 of them, a line each."""
-    document = read_document(path)
+    document = _read_document(path)
     if found := list(islice(_wrong(document), MOST_TOLD)):
         raise OptionError(document.told(found))
     values, folder = document.values, path.parent
@@ -93,7 +157,7 @@ def read_job(path: Path) -> Job:
     )
 
 
-def _wrong(document: Document) -> Iterator[Problem]:
+def _wrong(document: _Document) -> Iterator[Problem]:
     of_schema = [*islice(problems(job_schema(), document.values, readers(document.path.parent), _SECRET), MOST_TOLD)]
     yield from of_schema
     own = document.values.get("spider")

@@ -3,12 +3,21 @@
 What stands in the form already is sent along, so that hidden fields against forged requests are what they should be.
 A password goes to the host that the sheet names and to no other, wherever that leads, and never from https to http.
 No message has the query of an address: a site may have put there what it was sent.
+
+The entries of a form go as a browser sends them (HTML standard, section 4.10.21, "form submission"): in the charset
+that the form accepts, else the page's; what has no bytes there goes as a character reference. A form says by its
+`enctype` whether they go in one line, or in parts.
+
+Pages are decoded in the charset that a browser would take. Scrapy accepts any Python codec, so a page that declares
+`idna` or `rot13` would have an error instead of text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, KeysView, Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, KeysView, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from parsel import Selector
 from scrapy import Request
@@ -22,9 +31,10 @@ from sitecrawl.crawl.causes import of_status
 from sitecrawl.crawl.requests import LOGIN
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.http.login import COOKIE, CSS
+from sitecrawl.page.budget import within
+from sitecrawl.page.charset import of_body, of_label
+from sitecrawl.page.media_type import declared_type
 from sitecrawl.page.refusals import has_password
-from sitecrawl.plugins.logins.form_body import form_body, sending_charset
-from sitecrawl.plugins.logins.page_text import in_its_charset
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.urls.url import Url, parse
 
@@ -84,7 +94,7 @@ def _checked(response: Response) -> Response:
     if response.status >= 400:
         lasts = response.status < 500 and response.status not in _NOT_NOW
         raise LoginFailed(f"{_shown(response.url)} {of_status(response.status)}", lasts=lasts)
-    return in_its_charset(response) if isinstance(response, TextResponse) else response
+    return _in_its_charset(response) if isinstance(response, TextResponse) else response
 
 
 def _form(page: Response, selector: str, wanted: Iterable[str]) -> Selector | None:
@@ -114,8 +124,8 @@ def _filled_in(session: Session, page: Response, form: Selector) -> Request:
     given = [
         (name, value) for name, value in [*form.root.form_values(), *_clicked(form)] if name not in session.form_data
     ]
-    charset = sending_charset(form.attrib.get("accept-charset", ""), page.encoding)
-    kind, body = form_body([*given, *session.form_data.items()], form.attrib.get("enctype", ""), charset)
+    charset = _sending_charset(form.attrib.get("accept-charset", ""), page.encoding)
+    kind, body = _form_body([*given, *session.form_data.items()], form.attrib.get("enctype", ""), charset)
     return Request(
         target,
         method="POST",
@@ -184,3 +194,57 @@ def _has(answer: Response, wanted: str) -> bool:
     if wanted.startswith(CSS):
         return bool(answer.css(wanted.removeprefix(CSS)))
     return MatchTime().search(compiled(wanted), answer.text) is True
+
+
+_IN_PARTS: Final = "multipart/form-data"
+_Entries = Sequence[tuple[str, str]]
+"""Names and values, in their order."""
+_REFERENCE: Final = "xmlcharrefreplace"
+
+
+def _form_body(entries: _Entries, enctype: str, charset: str) -> tuple[str, bytes]:
+    """The Content-Type and the body, for what a form says of its `enctype`."""
+    lines = [(_crlf(name), _crlf(value)) for name, value in entries]
+    if enctype.strip().lower() == _IN_PARTS:
+        return _in_parts(lines, charset)
+    return "application/x-www-form-urlencoded", urlencode(lines, encoding=charset, errors=_REFERENCE).encode()
+
+
+def _sending_charset(accepted: str, of_page: str) -> str:
+    """The first that a form accepts and there is, else its page's. No form is sent in UTF-16."""
+    known = (of_label(label) for label in accepted.split())
+    charset = next((one for one in known if one), None) or of_label(of_page) or "utf-8"
+    return "utf-8" if charset.startswith("utf-16") else charset
+
+
+def _in_parts(entries: _Entries, charset: str) -> tuple[str, bytes]:
+    """RFC 7578. The boundary is in no value: nobody can guess it."""
+    boundary = secrets.token_hex(24)
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{_in_quotes(name)}"\r\n\r\n{value}\r\n'
+        for name, value in entries
+    ]
+    body = "".join([*parts, f"--{boundary}--\r\n"]).encode(charset, _REFERENCE)
+    return f"{_IN_PARTS}; boundary={boundary}", body
+
+
+def _in_quotes(name: str) -> str:
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _crlf(text: str) -> str:
+    return "\r\n".join(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def _charset_of(response: Response) -> str:
+    kinds = [value.decode("latin-1") for value in response.headers.getlist("Content-Type")]
+    return of_body(response.body, declared_type(kinds).charset)
+
+
+def text_of(response: Response) -> str:
+    return response.body.decode(_charset_of(response), "replace")
+
+
+def _in_its_charset(response: TextResponse) -> TextResponse:
+    """The response for selectors and `text`: cut at the limit for reading, in its charset."""
+    return response.replace(body=within(response.body), encoding=_charset_of(response))

@@ -21,8 +21,7 @@ from sitecrawl.http.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Refusal, RefusalKind
-from sitecrawl.plugins.logins.form_login import log_in
-from sitecrawl.plugins.logins.page_text import text_of
+from sitecrawl.plugins.logins.form_login import log_in, text_of
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ REMOTE_OPTIONS: Final[Setting[dict[str, Any]]] = Setting("SITECRAWL_REMOTE_OPTIO
 PLUGIN = Plugin(
     settings=(REMOTE, REMOTE_OPTIONS),
     wanted_by=(REMOTE,),
-    components={"ITEM_PIPELINES": {"sitecrawl.plugins.remote.pipeline.RemotePipeline": 901}},
+    components={"ITEM_PIPELINES": {"sitecrawl.plugins.remote.copy.RemotePipeline": 901}},
     commands={"upload": "sitecrawl.plugins.remote.commands.upload.Command"},
-    elsewhere="sitecrawl.plugins.remote.output.Elsewhere",
+    elsewhere="sitecrawl.plugins.remote.store.Elsewhere",
 )

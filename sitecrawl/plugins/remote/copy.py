@@ -21,18 +21,23 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.crawl import sharing
+from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.plugins.remote import REMOTE
 from sitecrawl.plugins.remote.options import RemoteOptions, remote
 from sitecrawl.plugins.remote.store import Remote, RemoteError, claim, owner_of
 from sitecrawl.plugins.remote.uploads import Upload, Uploads
@@ -140,3 +145,22 @@ class RemoteCopy(Participant):
             if upload.name not in self._queued:
                 self._queued.add(upload.name)
                 self._uploads.add(upload)
+
+
+class RemotePipeline:
+    """Stands behind `pipelines.WarcPipeline`, which opens the page store, and has nothing to do with items."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises `OptionError` or `RemoteError`."""
+        crawl = Crawl.of(crawler)
+        store = crawl.pages.store
+        if store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
+            raise NotConfigured
+        session, manifest = crawl.peers.session, crawl.directory.manifest
+        options = place_of(crawler.settings, crawl.directory.path, manifest, session)
+        remote = open_place(options, manifest, session, may_wait=crawl.directory.resumed)
+        copy = RemoteCopy(remote, store, crawl.stats)
+        crawl.checkpoints.add(copy)
+        crawl.checkpoints.last_acts.append(copy.finish)
+        return cls()

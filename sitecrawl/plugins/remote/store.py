@@ -14,13 +14,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Final, NamedTuple
+
+from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.crawldir.durable import replaced
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.plugins.remote.options import OBJECTS, RemoteOptions
+from sitecrawl.plugins.remote.options import OBJECTS, RemoteOptions, remote_at
 
 _PATIENCE: Final = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 1}}
 """Seconds that S3 has to answer; s3fs itself tries again."""
@@ -176,3 +179,28 @@ def claim(remote: Remote, owner: str) -> None:
             f"{remote.url} holds the files of another crawl, or of another version: choose another SITECRAWL_REMOTE, "
             "or another directory for this crawl"
         )
+
+
+class Elsewhere:
+    """See `elsewhere` of `sitecrawl.base.plugins.Plugin`."""
+
+    @staticmethod
+    def check(url: str, settings: BaseSettings) -> None:
+        """Raises `OptionError`."""
+        remote_at(settings, url.rpartition("/")[0])
+
+    @staticmethod
+    @contextmanager
+    def output(url: str, settings: BaseSettings) -> Iterator[str]:
+        """A file in a passing folder. When all went well it is sent, after whatever else was written there. Raises
+        `SitecrawlError`.
+        """
+        place, _, base = url.rpartition("/")
+        if not base:
+            raise OptionError("The URL of an output has to end with the name of a file")
+        remote = Remote(remote_at(settings, place))
+        remote.check()
+        with file_errors(Path(gettempdir())), TemporaryDirectory(prefix="sitecrawl-") as folder:
+            yield str(Path(folder, base))
+            for path in sorted(Path(folder).iterdir(), key=lambda path: path.name == base):
+                remote.send(path, path.name, changes=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Final
 
 from scrapy import Request, signals
@@ -19,6 +20,9 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
+from sitecrawl.crawldir.meta import UNRENDERED
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.http.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
@@ -27,7 +31,6 @@ from sitecrawl.plugins.rendering.browser import Crashed, Lost, NoBrowser, NotRen
 from sitecrawl.plugins.rendering.options import AUTO, OFF, RenderOptions
 from sitecrawl.plugins.rendering.renderer import CONTENT_TYPE, Outcome, Renderer
 from sitecrawl.plugins.rendering.sections import Sections, has_gained
-from sitecrawl.plugins.rendering.unrendered import Unrendered
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +64,7 @@ class RenderingMiddleware:
         self._sections = Sections(self._crawl.database) if options.mode == AUTO else None
         if self._sections is not None:
             self._crawl.checkpoints.add(self._sections)
-        self._unrendered = Unrendered(self._crawl.database)
+        self._unrendered = _Unrendered(self._crawl.database)
         self._crawl.checkpoints.add(self._unrendered)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
@@ -210,3 +213,40 @@ def _with(outcome: Outcome, response: Response) -> Response:
         protocol=response.protocol,
     )
     return with_content(bare, outcome.body)
+
+
+class _Unrendered(Participant):
+    """Each is a key of the family `meta`, with its request, until it is rendered."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._keys = {row.removeprefix(UNRENDERED) for row, _ in self._rows()}
+        self._changed: dict[bytes, bytes | None] = {}
+        """Since the last checkpoint: the request of each that is new, None of one that is rendered."""
+
+    def _rows(self) -> Iterator[tuple[bytes, bytes]]:
+        return self._database.scan("meta", UNRENDERED, next_prefix(UNRENDERED))
+
+    def of_runs_before(self) -> list[tuple[bytes, bytes | None]]:
+        """The key and the request of each; None for a plain GET."""
+        return [(row.removeprefix(UNRENDERED), request or None) for row, request in self._rows()]
+
+    def add(self, key: bytes, request: bytes | None) -> None:
+        self._keys.add(key)
+        self._changed[key] = request or b""
+
+    def discard(self, key: bytes) -> None:
+        """It is rendered."""
+        if key in self._keys:
+            self._keys.remove(key)
+            self._changed[key] = None
+
+    def prepare(self, batch: Batch) -> None:
+        for key, request in self._changed.items():
+            if request is None:
+                batch.delete("meta", UNRENDERED + key)
+            else:
+                batch.put("meta", UNRENDERED + key, request)
+
+    def committed(self) -> None:
+        self._changed.clear()

@@ -9,29 +9,29 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 
 from sitecrawl.plugins.isolation import isolated_reading
-from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
 from sitecrawl.spiders.generic import GenericSpider
 
 
 class BreakingSpider(GenericSpider):
     name = "breaking"
-    parsers: Callable[..., Parsers] = partial(Parsers, module="breaking_worker")
+    parsers: Callable[..., _Parsers] = partial(_Parsers, module="breaking_worker")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        vars(isolated_reading)["Parsers"] = cls.parsers
+        vars(isolated_reading)["_Parsers"] = cls.parsers
         return super().from_crawler(crawler, *args, **kwargs)
 
 
 class StartlessSpider(BreakingSpider):
     name = "startless"
-    parsers = partial(Parsers, module="no_such_worker")
+    parsers = partial(_Parsers, module="no_such_worker")
 
 
-class Single(Parsers):
+class Single(_Parsers):
     """Has a first worker, and never another one."""
 
-    def __init__(self, options: ParserOptions) -> None:
+    def __init__(self, options: _ParserOptions) -> None:
         super().__init__(options, module="breaking_worker")
         self._module = "no_such_worker"
 

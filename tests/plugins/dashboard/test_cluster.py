@@ -160,7 +160,7 @@ def stat(worker: Worker, name: str) -> int:
 
 
 LOOKED_AT = {
-    "sitecrawl.plugins.dashboard.backend._LAST": PATIENCE,
+    "sitecrawl.plugins.dashboard.web._LAST": PATIENCE,
     "sitecrawl.plugins.dashboard.cluster._LAST": PATIENCE,
     "sitecrawl.plugins.dashboard.cluster._LOST_SECONDS": PATIENCE,
     "sitecrawl.plugins.dashboard.monitor.WATCHED": PATIENCE,

@@ -20,26 +20,26 @@ from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.page.text_digest import text_digest
-from sitecrawl.plugins.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
 from sitecrawl.plugins.isolation.worker import read
 
 URL = "http://a.example/docs/x.html"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-OPTIONS = ParserOptions(processes=1, seconds=60.0, memory=2 << 30, page=PageOptions(max_links=500))
+OPTIONS = _ParserOptions(processes=1, seconds=60.0, memory=2 << 30, page=PageOptions(max_links=500))
 SIZE = 1 << 20
 
-Answers = Callable[..., Parsers]
+Answers = Callable[..., _Parsers]
 
 
 @pytest.fixture(scope="module")
-def parsers() -> Iterator[Parsers]:
-    with closing(Parsers(OPTIONS)) as opened:
+def parsers() -> Iterator[_Parsers]:
+    with closing(_Parsers(OPTIONS)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def breaking() -> Iterator[Parsers]:
-    with closing(Parsers(OPTIONS, module="breaking_worker")) as opened:
+def breaking() -> Iterator[_Parsers]:
+    with closing(_Parsers(OPTIONS, module="breaking_worker")) as opened:
         yield opened
 
 
@@ -60,7 +60,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_answers_are_those_of_the_same_process(parsers: Parsers, name: str) -> None:
+def test_the_answers_are_those_of_the_same_process(parsers: _Parsers, name: str) -> None:
     """What a worker says of a page is what `read` says of it here, limits included."""
     body, headers = PAGES[name]
     content = parsers.read(URL, body, headers, max_size=SIZE)
@@ -69,7 +69,9 @@ def test_the_answers_are_those_of_the_same_process(parsers: Parsers, name: str) 
 
 
 @pytest.mark.parametrize(("coding", "pack"), [(b"gzip", gzip.compress), (b"br", brotli.compress)])
-def test_a_content_coding_is_taken_off_there(parsers: Parsers, coding: bytes, pack: Callable[[bytes], bytes]) -> None:
+def test_a_content_coding_is_taken_off_there(
+    parsers: _Parsers, coding: bytes, pack: Callable[[bytes], bytes]
+) -> None:
     """The body comes back as it is without it, and what was read off it."""
     body = linked("/b").encode()
     content = parsers.read(URL, pack(body), [HTML, (b"content-encoding", coding)], max_size=SIZE)
@@ -77,19 +79,19 @@ def test_a_content_coding_is_taken_off_there(parsers: Parsers, coding: bytes, pa
     assert content.reading == read(URL, body, [HTML], OPTIONS.page)
 
 
-def test_codings_that_are_not_known_are_left(parsers: Parsers) -> None:
+def test_codings_that_are_not_known_are_left(parsers: _Parsers) -> None:
     """As Scrapy leaves them: the page has to be stored all the same."""
     content = parsers.read(URL, b"x", [(b"Content-Encoding", b"rot13")], max_size=SIZE)
     assert (content.body, content.codings) == (b"x", [b"rot13"])
 
 
-def test_a_coding_around_nothing(parsers: Parsers) -> None:
+def test_a_coding_around_nothing(parsers: _Parsers) -> None:
     """An empty page is empty, and not its gzip header."""
     content = parsers.read(URL, gzip.compress(b""), [HTML, (b"Content-Encoding", b"gzip")], max_size=SIZE)
     assert content.body == b""
 
 
-def test_what_cannot_be_decoded(parsers: Parsers) -> None:
+def test_what_cannot_be_decoded(parsers: _Parsers) -> None:
     """A bomb and a lie are errors of the page, as they are here, and end no worker."""
     headers = [HTML, (b"Content-Encoding", b"gzip")]
     for body, error in ((gzip.compress(bytes(SIZE + 1)), TooLarge), (b"no gzip", Damaged)):
@@ -97,7 +99,7 @@ def test_what_cannot_be_decoded(parsers: Parsers) -> None:
             parsers.read(URL, body, headers, max_size=SIZE)
 
 
-def test_the_digest_of_a_text_is_the_same(parsers: Parsers) -> None:
+def test_the_digest_of_a_text_is_the_same(parsers: _Parsers) -> None:
     """By which a page that is fetched again is compared."""
     body = "<p>Größe".encode("latin-1")
     expected = text_digest("text/html", "windows-1252", body, OPTIONS.page)
@@ -110,7 +112,7 @@ def test_options_hold_there() -> None:
     """How much of a page is read is said once, when a worker begins."""
     page = PageOptions(max_links=1, tree=TreeOptions(max_size=10))
     body = linked("/b", "/c").encode()
-    with closing(Parsers(ParserOptions(1, 60.0, 0, page))) as parsers:
+    with closing(_Parsers(_ParserOptions(1, 60.0, 0, page))) as parsers:
         content = parsers.read(URL, body, [HTML], max_size=SIZE)
     assert content.reading == read(URL, body, [HTML], page)
 
@@ -119,7 +121,7 @@ def test_options_hold_there() -> None:
     ("body", "reason"),
     [(b"segfault", "SIGSEGV"), (b"eat", "memory"), (b"exit", "exit 3"), (b"noise", "answer"), (b"swap", "answer")],
 )
-def test_a_page_that_breaks_its_reader(breaking: Parsers, body: bytes, reason: str) -> None:
+def test_a_page_that_breaks_its_reader(breaking: _Parsers, body: bytes, reason: str) -> None:
     """It is quarantined, with how the worker ended; the next page has a new worker."""
     with pytest.raises(Quarantined) as caught:
         breaking.read(URL, body, [HTML], max_size=SIZE)
@@ -129,8 +131,8 @@ def test_a_page_that_breaks_its_reader(breaking: Parsers, body: bytes, reason: s
 
 def test_a_page_on_which_its_reader_hangs() -> None:
     """After its time the worker is killed; the next page has a new one, which is in time."""
-    options = ParserOptions(1, 1.5, 2 << 30, PageOptions())
-    with closing(Parsers(options, module="breaking_worker")) as parsers:
+    options = _ParserOptions(1, 1.5, 2 << 30, PageOptions())
+    with closing(_Parsers(options, module="breaking_worker")) as parsers:
         with pytest.raises(Quarantined) as caught:
             parsers.read(URL, b"hang", [HTML], max_size=SIZE)
         assert caught.value.reason == "timeout"
@@ -138,7 +140,7 @@ def test_a_page_on_which_its_reader_hangs() -> None:
         assert parsers.text_digest("text/html", None, b"x")
 
 
-def test_a_worker_that_is_killed_at_work(breaking: Parsers) -> None:
+def test_a_worker_that_is_killed_at_work(breaking: _Parsers) -> None:
     """Whoever kills it, its page is quarantined with the signal."""
     reasons = []
 
@@ -160,7 +162,7 @@ def test_a_worker_that_is_killed_at_work(breaking: Parsers) -> None:
 def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that a page has taken over does not stay for ever."""
     monkeypatch.setattr("sitecrawl.page.process_pool._LIFETIME", 0.0)
-    with closing(Parsers(OPTIONS)) as parsers:
+    with closing(_Parsers(OPTIONS)) as parsers:
         first = {worker.pid for worker in parsers._all}
         parsers.read(URL, b"x", [HTML], max_size=SIZE)
         assert not parsers._all
@@ -171,7 +173,7 @@ def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.Monke
 def test_no_variable_of_the_crawl_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords are among them."""
     monkeypatch.setenv("REDIS_URL", "redis://:secret@a.example")
-    with closing(Parsers(OPTIONS, module="telling_worker")) as parsers:
+    with closing(_Parsers(OPTIONS, module="telling_worker")) as parsers:
         assert not [told for told in parsers.fences if "secret" in told]
         assert any("PYTHONPATH" in told for told in parsers.fences)
 
@@ -179,12 +181,12 @@ def test_no_variable_of_the_crawl_is_there(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_worker_that_does_not_start() -> None:
     """The crawl hears of it before it begins."""
     with pytest.raises(NoParser, match="SITECRAWL_PARSE_PROCESSES=0"):
-        Parsers(OPTIONS, module="no_such_worker")
+        _Parsers(OPTIONS, module="no_such_worker")
 
 
 def test_nobody_is_left_when_the_crawl_is_over() -> None:
     """Workers end with it, and nothing is read any more."""
-    parsers = Parsers(OPTIONS)
+    parsers = _Parsers(OPTIONS)
     (worker,) = parsers._all
     parsers.close()
     assert worker._process.poll() is not None

@@ -7,7 +7,7 @@ import pytest
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Problem
 from sitecrawl.base.text_files import MAX_SIZE
-from sitecrawl.plugins.jobs.document import read_document
+from sitecrawl.plugins.jobs.job import _read_document
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:
@@ -21,7 +21,7 @@ TOML = '\ufeff[crawl]\r\nseeds = ["a.example"]\r\nmax_pages = 5\r\n'
 
 def test_values_and_lines(tmp_path: Path) -> None:
     """Each value knows its line, also in a file of Windows with a mark at its head."""
-    document = read_document(written(tmp_path, "a.TOML", TOML))
+    document = _read_document(written(tmp_path, "a.TOML", TOML))
     assert document.values == {"crawl": {"seeds": ["a.example"], "max_pages": 5}}
     found = [Problem(("crawl", "max_pages"), "second"), Problem(("crawl", "seeds", 0), "first"), Problem((), "whole")]
     assert [line.removeprefix(f"{document.path}, ") for line in document.told(found).splitlines()] == [
@@ -50,7 +50,7 @@ def test_hostile_files(name: str, content: bytes | str, message: str, tmp_path: 
     """Whatever is in a file, one error names the file and what is wrong."""
     path = written(tmp_path, name, content)
     with pytest.raises(OptionError) as raised:
-        read_document(path)
+        _read_document(path)
     assert str(path) in str(raised.value)
     assert message in str(raised.value)
 
@@ -58,7 +58,7 @@ def test_hostile_files(name: str, content: bytes | str, message: str, tmp_path: 
 def test_no_file(tmp_path: Path) -> None:
     """A file that is not there, or a folder, is said to be."""
     with pytest.raises(OptionError, match="No such file"):
-        read_document(tmp_path / "none.toml")
+        _read_document(tmp_path / "none.toml")
     (tmp_path / "none.toml").mkdir()
     with pytest.raises(OptionError, match="Is a directory"):
-        read_document(tmp_path / "none.toml")
+        _read_document(tmp_path / "none.toml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.http import HtmlResponse
 
-from sitecrawl.plugins.logins.page_text import in_its_charset, text_of
+from sitecrawl.plugins.logins.form_login import _in_its_charset, text_of
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ def test_as_a_browser_reads_it(charset: str, text: str) -> None:
     page = HtmlResponse(
         "http://a.example/", body="é".encode(), headers={"Content-Type": f"text/html;charset={charset}"}
     )
-    assert text_of(page) == in_its_charset(page).text == text
+    assert text_of(page) == _in_its_charset(page).text == text

@@ -6,21 +6,21 @@ from pathlib import Path
 
 from database_files import database_at
 
-from sitecrawl.plugins.rendering.unrendered import Unrendered
+from sitecrawl.plugins.rendering.middleware import _Unrendered
 
 
 def test_a_page_is_listed_until_it_is_rendered(tmp_path: Path) -> None:
     """From a checkpoint on, with its request; what was added and rendered in one run is never listed."""
     database = database_at(tmp_path, "h")
 
-    def next_run(pages: Unrendered) -> Unrendered:
+    def next_run(pages: _Unrendered) -> _Unrendered:
         batch = database.batch()
         pages.prepare(batch)
         database.write(batch)
         pages.committed()
-        return Unrendered(database)
+        return _Unrendered(database)
 
-    pages = Unrendered(database)
+    pages = _Unrendered(database)
     pages.add(b"a" * 16, None)
     pages.add(b"b" * 16, b"request")
     pages.add(b"c" * 16, None)

@@ -18,8 +18,7 @@ from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import had_redis, manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
-from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
-from sitecrawl.plugins.checking.formats import refuse_other_version, upgrade
+from sitecrawl.plugins.checking.crawl import CheckResult, check, refuse_other_version, repair, upgrade
 from sitecrawl.plugins.checking.redis_check import check as check_redis
 
 
