@@ -31,7 +31,7 @@ class Native(Protocol):
     def shown_compare(
         self, sample: bytes, level: int, layers: list[bytearray], votes: bytearray, half: int, /
     ) -> tuple[int, int, int, bytes, bytes]:
-        """This and the next two are those of `sitecrawl.page.shown_tables`."""
+        """This and the next two are those of `sitecrawl.page.shown_text`."""
 
     def shown_fill(self, layer: bytearray, units: bytes, /) -> None: ...
 

@@ -28,7 +28,7 @@ from sitecrawl.http import Verify
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.links import PageOptions
-from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from sitecrawl.http.errors import (
     Unresolved,
 )
 from sitecrawl.http.names import Names
-from sitecrawl.http.proxy import Proxy, login_in
+from sitecrawl.http.proxies import Proxy, login_in
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 from sitecrawl.http.request import Request
 from sitecrawl.http.tls import Tls, Verify

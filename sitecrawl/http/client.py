@@ -34,8 +34,7 @@ from sitecrawl.http.errors import (
     UnknownHost,
     Unresolved,
 )
-from sitecrawl.http.proxies import Proxies
-from sitecrawl.http.proxy import Proxy
+from sitecrawl.http.proxies import Proxies, Proxy
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 from sitecrawl.http.request import Request, message_head
 from sitecrawl.http.tls import Tls, bad_certificate

@@ -9,7 +9,7 @@ from typing import Final
 
 from sitecrawl.http.connection import Endpoint
 from sitecrawl.http.errors import HttpError
-from sitecrawl.http.proxy import Proxy
+from sitecrawl.http.proxies import Proxy
 
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch

@@ -18,7 +18,7 @@ from typing import Final
 
 from sitecrawl.http.connection import Endpoint
 from sitecrawl.http.errors import BadCertificate, Fault
-from sitecrawl.http.proxy import Proxy
+from sitecrawl.http.proxies import Proxy
 
 MAX_HOSTS: Final = 10_000
 """Most hosts with invalid certificates remembered; for others each connection finds out anew."""

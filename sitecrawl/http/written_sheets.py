@@ -13,7 +13,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.http.login import COOKIE, CSS, Login
-from sitecrawl.http.proxy import Proxy
+from sitecrawl.http.proxies import Proxy
 from sitecrawl.http.sheets import RobotsException, Sheet, Sheets, undotted
 from sitecrawl.urls.url import parse
 

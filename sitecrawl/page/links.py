@@ -20,9 +20,15 @@ from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
 from sitecrawl.page.beginning import html_of, is_markup
 from sitecrawl.page.budget import Budget
-from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
+from sitecrawl.page.directives import (
+    Robots,
+    declared_language,
+    header_links,
+    refresh_target,
+    robots_of_headers,
+    robots_of_meta,
+)
 from sitecrawl.page.items import Headers, Link, PageItem
-from sitecrawl.page.language import declared_language
 from sitecrawl.page.link_set import LinkSet
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part

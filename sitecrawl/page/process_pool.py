@@ -26,8 +26,7 @@ from typing import Any, Final, TypeVar
 
 from sitecrawl.base import compiled
 from sitecrawl.base.errors import NoParser, SitecrawlError
-from sitecrawl.page.process_frames import BadAnswer, BadFrame, Ended, frame, read_frame
-from sitecrawl.page.process_serving import NO_MEMORY
+from sitecrawl.page.process_serving import NO_MEMORY, BadAnswer, BadFrame, Ended, frame, read_frame
 
 _T = TypeVar("_T")
 

@@ -16,29 +16,148 @@ shown 350,000 words 130 kB. From there on each layer takes only words of one lev
 before (Flajolet, "On adaptive sampling", 1990): memory grows by 98 kB each time that the host's text doubles, nothing
 is forgotten, and the figures stay right on average. A full layer takes 1 in 280 runs for its own that are not.
 
-What is common is what more than half of the pages of late have voted for (`shown_tables`): at `WINDOW` pages all
-votes are halved, so that a new menu takes itself off, too. Only what was shown before is voted for, so a host of one
-page has no such table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
+What is common is what more than half of the pages of late have voted for: at `WINDOW` pages all votes are halved, so
+that a new menu takes itself off, too. Only what was shown before is voted for, so a host of one page has no such
+table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
 
 Invariants: a text that was looked at brings no new word when it is looked at again, nor do its parts of six words and
 more in another order, in texts that are not so short that more of their words are sampled; the sizes of sample and
 tables bound what a look costs.
+
+The two tables, *layers* of a Bloom filter and *votes*, are bytes. A layer is a bitmap; a run of words, 4 bytes, has
+`PROBES` bits in it, by double hashing (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006).
+
+Votes say on how many pages a run stands that are shown again and again, and for no others. They are buckets of `WAYS`
+entries, each a run, 4 bytes little-endian, and its votes, 1. A page that says a run gives it one; where its bucket is
+full it takes one from the run there that has the least, and has its place when that has none left (Misra and Gries,
+"Finding repeated elements", 1982, in each bucket). So what stands on most pages keeps its place.
+
+`sitecrawl/base/native/shown.c` is the same in C.
 """
 
 from __future__ import annotations
 
+import struct
 from array import array
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from sitecrawl.base.compiled import native
 from sitecrawl.page.shingles import LEVELS, SCALE, UNIT_BYTES
-from sitecrawl.page.shown_tables import BUCKET_BYTES, VOTE_BYTES, compare, fill, vote
+
+_PROBES: Final = 6
+_WAYS: Final = 8
+_VOTE_BYTES: Final = 5
+_BUCKET_BYTES: Final = _WAYS * _VOTE_BYTES
+_UNIT = struct.Struct("<II")
+_RUN = struct.Struct("<I")
+_ALL: Final = (1 << 32) - 1
+_STEP: Final = 0x9E3779B1
+
+
+class _Compared(NamedTuple):
+    """What of a sample was shown before: sampled words, and what the tables have yet to be told."""
+
+    common: int
+    """On most pages."""
+    known: int
+    """On others."""
+    new: int
+    unshown: bytes
+    """The units to `_fill` in, of which not both runs were shown; none that are common."""
+    repeated: bytes
+    """The runs to `_vote` for."""
+
+
+def _compare(sample: bytes, level: int, layers: list[bytearray], votes: bytearray, half: int) -> _Compared:
+    """Look up the words of `sample` with at least this level. Common is what has more than `half` votes, if `half` is
+    not negative.
+    """
+    if native is not None:
+        return _Compared(*native.shown_compare(sample, level, layers, votes, half))
+    return _compare_in_python(sample, level, layers, votes, half)
+
+
+def _fill(layer: bytearray, units: bytes) -> None:
+    """Add both runs of each unit of a sample to `layer`."""
+    (_fill_in_python if native is None else native.shown_fill)(layer, units)
+
+
+def _vote(votes: bytearray, runs: bytes) -> None:
+    """A page says `runs`. Where the table has no bucket nothing happens."""
+    (_vote_in_python if native is None else native.shown_vote)(votes, runs)
+
+
+def _compare_in_python(sample: bytes, level: int, layers: list[bytearray], votes: bytearray, half: int) -> _Compared:
+    """`_compare` without C."""
+    common = known = new = 0
+    unshown, repeated = bytearray(), bytearray()
+    for ended, begun in _UNIT.iter_unpack(sample[1:]):
+        if begun % LEVELS < level:
+            continue
+        of_page = _votes_for(votes, ended)
+        is_ended = of_page > 0 or _has(layers, ended)
+        if is_ended:
+            repeated += _RUN.pack(ended)
+        if of_page > half >= 0:
+            common += 1
+            continue
+        is_begun = _has(layers, begun)
+        known += is_ended or is_begun
+        new += not (is_ended or is_begun)
+        if not (is_ended and is_begun):
+            unshown += _UNIT.pack(ended, begun)
+    return _Compared(common, known, new, bytes(unshown), bytes(repeated))
+
+
+def _fill_in_python(layer: bytearray, units: bytes) -> None:
+    """`_fill` without C."""
+    for (run,) in _RUN.iter_unpack(units):
+        for bit in _bits(run, 8 * len(layer)):
+            layer[bit // 8] |= 1 << bit % 8
+
+
+def _vote_in_python(votes: bytearray, runs: bytes) -> None:
+    """`_vote` without C."""
+    for (run,) in _RUN.iter_unpack(runs) if votes else ():
+        entries = list(_bucket(votes, run))
+        mine = next((at for at, found, count in entries if count and found == run), None)
+        if mine is not None:
+            votes[mine + 4] = min(votes[mine + 4] + 1, 255)
+            continue
+        least, _, count = min(entries, key=lambda entry: entry[2])
+        if count > 1:
+            votes[least + 4] -= 1
+        else:
+            votes[least : least + _VOTE_BYTES] = _RUN.pack(run) + b"\1"
+
+
+def _bits(run: int, bits: int) -> Iterator[int]:
+    step = run * _STEP & _ALL | 1
+    return ((run + probe * step & _ALL) * bits >> 32 for probe in range(_PROBES))
+
+
+def _has(layers: list[bytearray], run: int) -> bool:
+    return any(all(layer[bit // 8] >> bit % 8 & 1 for bit in _bits(run, 8 * len(layer))) for layer in layers[::-1])
+
+
+def _bucket(votes: bytearray, run: int) -> Iterator[tuple[int, int, int]]:
+    """The entries of a run's bucket: where they stand, the run and the votes of each."""
+    start = _BUCKET_BYTES * (run * (len(votes) // _BUCKET_BYTES) >> 32)
+    for at in range(start, start + _BUCKET_BYTES, _VOTE_BYTES):
+        yield at, _RUN.unpack_from(votes, at)[0], votes[at + 4]
+
+
+def _votes_for(votes: bytearray, run: int) -> int:
+    return next((count for _, found, count in _bucket(votes, run) if found == run), 0) if votes else 0
+
 
 _PRIOR: Final = 16
 """Words; two of the sampled ones."""
 _FIRST: Final = 32
 _GROWTH: Final = 4
 WORD_BYTES: Final = 3
-"""Of a layer for each: 12 bits a run, of which `PROBES` are set."""
+"""Of a layer for each: 12 bits a run, of which `_PROBES` are set."""
 FULL_LAYERS: Final = 6
 """Of all levels: those that come after have one more each."""
 LARGEST: Final = _FIRST * _GROWTH ** (FULL_LAYERS - 1)
@@ -52,7 +171,7 @@ _SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 MAX_ENTRIES: Final = 2_048
 """`_SPARE` times as many as a sample has words."""
-_HALVES: Final = bytes(vote // 2 for vote in range(256))
+_HALVES: Final = bytes(_vote // 2 for _vote in range(256))
 
 
 class Novelty(NamedTuple):
@@ -82,7 +201,7 @@ class ShownText:
         """How much of a page with this sample is new; then count it as shown."""
         level = max(sample[0], self.level)
         half = self._pages // 2 if self._pages >= _MIN_PAGES else -1
-        found = compare(sample, level, self._layers, self._votes, half)
+        found = _compare(sample, level, self._layers, self._votes, half)
         if self._layers and len(sample) > 1:
             self._vote(found.repeated)
         self._add(found.unshown)
@@ -107,7 +226,7 @@ class ShownText:
                 else:
                     self._grow()
             now, units = units[: self._room * UNIT_BYTES], units[self._room * UNIT_BYTES :]
-            fill(self._layers[-1], now)
+            _fill(self._layers[-1], now)
             self._room -= len(now) // UNIT_BYTES
 
     def _grow(self) -> None:
@@ -117,26 +236,28 @@ class ShownText:
     def _vote(self, repeated: bytes) -> None:
         """Count a vote for runs that a further page repeats."""
         runs = array("I", dict.fromkeys(memoryview(repeated).cast("I")))
-        while len(self._votes) // VOTE_BYTES < min(_SPARE * len(runs), MAX_ENTRIES):
+        while len(self._votes) // _VOTE_BYTES < min(_SPARE * len(runs), MAX_ENTRIES):
             self._widen()
-        vote(self._votes, runs.tobytes())
+        _vote(self._votes, runs.tobytes())
         self._pages += 1
         if self._pages == WINDOW:
             self._pages //= 2
-            self._votes[VOTE_BYTES - 1 :: VOTE_BYTES] = self._votes[VOTE_BYTES - 1 :: VOTE_BYTES].translate(_HALVES)
+            self._votes[_VOTE_BYTES - 1 :: _VOTE_BYTES] = self._votes[_VOTE_BYTES - 1 :: _VOTE_BYTES].translate(
+                _HALVES
+            )
 
     def _widen(self) -> None:
         """Twice as many buckets: what was in one is in two, as a bucket is found by a run's first digits."""
-        before, self._votes = self._votes, bytearray(2 * len(self._votes) or 2 * BUCKET_BYTES)
-        for start in range(0, len(before), BUCKET_BYTES):
-            bucket = before[start : start + BUCKET_BYTES]
-            places = [2 * start, 2 * start + BUCKET_BYTES]
-            for at in range(0, BUCKET_BYTES, VOTE_BYTES):
-                run = int.from_bytes(bucket[at : at + VOTE_BYTES - 1], "little")
-                is_upper = run * (len(self._votes) // BUCKET_BYTES) >> 32 & 1
+        before, self._votes = self._votes, bytearray(2 * len(self._votes) or 2 * _BUCKET_BYTES)
+        for start in range(0, len(before), _BUCKET_BYTES):
+            bucket = before[start : start + _BUCKET_BYTES]
+            places = [2 * start, 2 * start + _BUCKET_BYTES]
+            for at in range(0, _BUCKET_BYTES, _VOTE_BYTES):
+                run = int.from_bytes(bucket[at : at + _VOTE_BYTES - 1], "little")
+                is_upper = run * (len(self._votes) // _BUCKET_BYTES) >> 32 & 1
                 place = places[is_upper]
-                self._votes[place : place + VOTE_BYTES] = bucket[at : at + VOTE_BYTES]
-                places[is_upper] += VOTE_BYTES
+                self._votes[place : place + _VOTE_BYTES] = bucket[at : at + _VOTE_BYTES]
+                places[is_upper] += _VOTE_BYTES
 
 
 def _room_of(layer: int) -> int:

@@ -23,7 +23,7 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
-from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY, WarcStore
 from sitecrawl.pagestore.workers import NONE_VOID, Void, WorkersReader, is_page
 

@@ -26,7 +26,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import gzipping, record
-from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.seal import Seal
 
 _FILE_NAME = expression(r".+-\d{14}-(\d{5,})\.warc\.gz")

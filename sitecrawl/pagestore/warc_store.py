@@ -30,8 +30,7 @@ from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import ELSEWHERE, Original, PageIndex, Position
 from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
 from sitecrawl.pagestore.lookup import url_key
-from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.pagestore.record import CaptureKind
+from sitecrawl.pagestore.record import CaptureKind, WarcOptions
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.urls.url import MAX_URL_LENGTH
 

@@ -17,7 +17,7 @@ from socks_server import Socks, pipe
 from waiting import PATIENCE
 
 from sitecrawl.http import ConnectionFailed, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want, login_in
-from sitecrawl.http import proxy as module
+from sitecrawl.http import proxies as module
 
 LOGIN = b"Basic " + base64.b64encode(b"me:word")
 Run = Callable[[Coroutine[object, object, None]], None]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.page.css import IMPORT, MAX_LENGTH, SHOWN, Reference, references
+from sitecrawl.page.requisites import _IMPORT, _MAX_LENGTH, _SHOWN, Part, parts_of_style
 
 
 def addresses(css: str) -> list[str]:
-    return [found.address for found in references(css)]
+    return [found.address for found in parts_of_style(css)]
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_addresses(css: str, found: list[str]) -> None:
 def test_imports() -> None:
     """A sheet that is imported is told from what its rules show, whatever conditions it has."""
     css = "@import 'a.css'; @import url(b.css) layer(x) supports(a: b) screen; @IMPORT/**/\"c.css\"; d{e:url(f)}"
-    assert list(references(css)) == [
-        Reference(IMPORT, "a.css"),
-        Reference(IMPORT, "b.css"),
-        Reference(IMPORT, "c.css"),
-        Reference(SHOWN, "f"),
+    assert list(parts_of_style(css)) == [
+        Part(_IMPORT, "a.css"),
+        Part(_IMPORT, "b.css"),
+        Part(_IMPORT, "c.css"),
+        Part(_SHOWN, "f"),
     ]
 
 
@@ -65,7 +65,7 @@ def test_a_style_attribute() -> None:
 
 def test_a_long_sheet_is_read_in_part() -> None:
     """A hostile sheet has a cost that is known."""
-    css = "a{b:url(first)}" + " " * MAX_LENGTH + "a{b:url(last)}"
+    css = "a{b:url(first)}" + " " * _MAX_LENGTH + "a{b:url(last)}"
     assert addresses(css) == ["first"]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.limits import TREE_SIZE
 from sitecrawl.page import markup
-from sitecrawl.page.language import declared_language, is_language
+from sitecrawl.page.directives import declared_language, is_language
 from sitecrawl.page.links import read_page
 from sitecrawl.page.markup import Element
 

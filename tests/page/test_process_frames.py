@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from sitecrawl.page import process_frames
-from sitecrawl.page.process_frames import BadFrame, Ended, frame, read_frame
+from sitecrawl.page import process_serving
+from sitecrawl.page.process_serving import BadFrame, Ended, frame, read_frame
 
 
 def test_a_frame_comes_back() -> None:
@@ -43,6 +43,6 @@ def test_an_end_within_a_frame(data: bytes) -> None:
 
 def test_nothing_is_sent_that_would_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is one, on both sides."""
-    monkeypatch.setattr(process_frames, "MAX_OBJECT", 10)
+    monkeypatch.setattr(process_serving, "_MAX_OBJECT", 10)
     with pytest.raises(BadFrame):
         frame({"a": "too long"})

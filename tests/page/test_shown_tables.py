@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.compiled import Native
-from sitecrawl.page.shown_tables import BUCKET_BYTES, Compared, compare_in_python, fill_in_python, vote_in_python
+from sitecrawl.page.shown_text import _BUCKET_BYTES, _compare_in_python, _Compared, _fill_in_python, _vote_in_python
 
 RUNS = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 7, 8, (1 << 32) - 1])
 UNITS = st.lists(st.tuples(RUNS, RUNS), max_size=40).map(
@@ -28,22 +28,22 @@ def test_any_tables(native: Native, pages: list[bytes], asked: bytes, numbers: t
     """After the same pages both have the same bytes, and say the same of another page."""
     level, half, buckets = numbers
     layers = [[bytearray(40), bytearray(96)] for _ in range(2)]
-    votes = [bytearray(buckets * BUCKET_BYTES) for _ in range(2)]
+    votes = [bytearray(buckets * _BUCKET_BYTES) for _ in range(2)]
     for number, units in enumerate(pages):
-        fill_in_python(layers[0][number % 2], units)
+        _fill_in_python(layers[0][number % 2], units)
         native.shown_fill(layers[1][number % 2], units)
-        vote_in_python(votes[0], units)
+        _vote_in_python(votes[0], units)
         native.shown_vote(votes[1], units)
     assert layers[0] == layers[1]
     assert votes[0] == votes[1]
     for units in (asked, *pages):
         found = native.shown_compare(b"\0" + units, level, layers[1], votes[1], half)
-        assert compare_in_python(b"\0" + units, level, layers[0], votes[0], half) == Compared(*found)
+        assert _compare_in_python(b"\0" + units, level, layers[0], votes[0], half) == _Compared(*found)
 
 
 def test_what_is_voted_for_most_keeps_its_place(native: Native) -> None:
     """In a full bucket a run that each page has is not displaced by such as come and go."""
-    votes = bytearray(BUCKET_BYTES)
+    votes = bytearray(_BUCKET_BYTES)
     for page in range(200):
         native.shown_vote(votes, struct.pack("<5I", 7, *(4 * page + other + 100 for other in range(4))))
     found = dict(struct.iter_unpack("<IB", votes))

@@ -13,15 +13,14 @@ import pytest
 from compiled_core import both_ways
 
 from sitecrawl.page.shingles import LEVELS, MOST, SCALE, shingles
-from sitecrawl.page.shown_tables import VOTE_BYTES
-from sitecrawl.page.shown_text import FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
+from sitecrawl.page.shown_text import _VOTE_BYTES, FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
 
 VOCABULARY = [
     f"{a}{b}{c}" for a in "bcdfghjklmnprstvw" for b in "aeiou" for c in ("lor", "nit", "p", "ss", "ra", "x")
 ]
 ZIPF = [1 / (rank + 9) for rank in range(len(VOCABULARY))]
 
-way = both_ways("sitecrawl.page.shown_tables.native")
+way = both_ways("sitecrawl.page.shown_text.native")
 
 
 class Site:
@@ -154,7 +153,7 @@ def test_the_votes_are_bounded() -> None:
     pages = [site.words(4000) for _ in range(10)]
     for page in pages * 3:
         site.show(page)
-    assert len(site.shown._votes) <= MAX_ENTRIES * VOTE_BYTES
+    assert len(site.shown._votes) <= MAX_ENTRIES * _VOTE_BYTES
 
 
 def test_no_text() -> None:

@@ -12,7 +12,7 @@ from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, war
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.collecting import Collected, collect
-from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.warc_store import WarcStore
 
 ROOT = "http://site.example/"

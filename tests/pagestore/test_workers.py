@@ -7,9 +7,8 @@ from pathlib import Path
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.pagestore.collecting import collect
-from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader
-from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, CaptureKind, urn
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, CaptureKind, WarcOptions, urn
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 

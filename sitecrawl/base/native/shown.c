@@ -1,4 +1,4 @@
-/* What a host's pages have shown, asked and told a page at a time. sitecrawl/page/shown_tables.py says what the tables
+/* What a host's pages have shown, asked and told a page at a time. sitecrawl/page/shown_text.py says what the tables
    are, and is the twin. */
 
 #include "shown.h"

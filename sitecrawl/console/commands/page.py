@@ -21,7 +21,7 @@ from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.configuration import verify_tls
-from sitecrawl.http.proxy import Proxy, login_in
+from sitecrawl.http.proxies import Proxy, login_in
 from sitecrawl.http.tls import Verify
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.pagestore import Capture

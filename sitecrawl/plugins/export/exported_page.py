@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.page.budget import exceeded, within
+from sitecrawl.page.directives import primary_language
 from sitecrawl.page.document_kinds import may_be_document
 from sitecrawl.page.items import PageItem
-from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
 from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture, clean_text

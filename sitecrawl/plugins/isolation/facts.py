@@ -22,13 +22,13 @@ from sitecrawl.base.limits import (
     AnyLimit,
 )
 from sitecrawl.page import charset, requisites
+from sitecrawl.page.directives import is_language
 from sitecrawl.page.items import Link, PageItem, Reading
-from sitecrawl.page.language import is_language
 from sitecrawl.page.link_set import absolute_url
 from sitecrawl.page.links import KINDS, PageOptions
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
-from sitecrawl.page.process_frames import BadAnswer
+from sitecrawl.page.process_serving import BadAnswer
 from sitecrawl.page.shingles import MAX_BYTES, is_sample
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url

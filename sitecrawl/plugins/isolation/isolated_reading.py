@@ -23,8 +23,8 @@ from sitecrawl.crawl.page_reading import QUARANTINED, PageReading, with_content
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.items import Headers, PageItem, Reading, pairs
 from sitecrawl.page.links import PageOptions, unread_page
-from sitecrawl.page.process_frames import BadAnswer
 from sitecrawl.page.process_pool import PoolOptions, Quarantined, WorkerPool
+from sitecrawl.page.process_serving import BadAnswer
 from sitecrawl.page.text_digest import DIGEST_SIZE
 from sitecrawl.plugins.isolation import PARSE_PROCESSES
 from sitecrawl.plugins.isolation.facts import reading_of

@@ -12,7 +12,7 @@ from localweb import linked
 
 from sitecrawl.page.items import Reading
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.process_frames import BadAnswer
+from sitecrawl.page.process_serving import BadAnswer
 from sitecrawl.plugins.isolation.facts import facts_of, reading_of
 from sitecrawl.plugins.isolation.worker import read
 
