@@ -45,7 +45,7 @@ END = (
     "frontier.seen.bloom.ScalableBloom.save: directory",
     "frontier.urls.crawl_seen.CrawlSeen.save: batch",
     "plugins.remote.copy.write_snapshot: unlink",
-    "plugins.remote.uploads.Upload.send: unlink",
+    "plugins.remote.copy._Upload.send: unlink",
 )
 
 

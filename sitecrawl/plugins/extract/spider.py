@@ -20,7 +20,7 @@ from sitecrawl.spiders.site import SiteSpider, name_fields
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.extract.extraction import Extraction, Outcome
-    from sitecrawl.plugins.extract.rule import RuleSet
+    from sitecrawl.plugins.extract.rule_files import RuleSet
 
 
 _CUT_OFF: Final[dict[AnyLimit, str]] = {

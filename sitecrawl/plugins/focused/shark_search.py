@@ -5,6 +5,9 @@
 
 Besides, a link counts by where it leads: pages of one folder are about one thing, so the mean relevance of the pages
 that were read there speaks for those that were not. The folders that are known are bounded, those longest unseen go.
+
+The words of a text are runs of letters and digits without case; writing without spaces (Chinese, Japanese, Thai) goes
+by pairs of characters.
 """
 
 from __future__ import annotations
@@ -14,10 +17,38 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sitecrawl.page.items import Link
-from sitecrawl.plugins.focused.words import url_text
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.topic import Topic
+
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+_MAX_TEXT: Final = 100_000
+"""Characters of a text that are looked at: what a page is about, it says before."""
+
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+")
+_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text, in their order."""
+    for run in _WORD.findall(text[:_MAX_TEXT].casefold()):
+        if len(run) > 2 and _IS_SPACELESS.match(run):
+            yield from (run[n : n + 2] for n in range(len(run) - 1))
+        else:
+            yield run
+
+
+def _url_text(url: str) -> str:
+    """What a URL says, its host left out: `/docs/LeftJoin_2.html?page=3` speaks of docs, left, join, ..."""
+    target = unquote(url.partition("://")[2].partition("/")[2])
+    return _CAMEL.sub(" ", target)
+
 
 _LINK: Final = 0.5
 """The weight of the link's own words."""
@@ -66,7 +97,7 @@ class Focus:
 
     def page(self, url: str, text: str) -> float:
         """The relevance of a page. It counts, and is learned from."""
-        relevance = self.topic.read(f"{text} {url_text(url)}")
+        relevance = self.topic.read(f"{text} {_url_text(url)}")
         self.read += 1
         self.relevant += relevance >= self.threshold
         self._folders.add(url, relevance)
@@ -83,7 +114,7 @@ class Focus:
         A priority above all promises is someone else's, as a seed's.
         """
         inherited = max(relevance, _FADING * promised / SCALE if 0 < promised <= SCALE else 0.0)
-        own = self.topic.relevance([f"{link.text} {url_text(link.url)}" for link in links])
+        own = self.topic.relevance([f"{link.text} {_url_text(link.url)}" for link in links])
         return [round(SCALE * self._promise(link, words, inherited)) for link, words in zip(links, own, strict=True)]
 
     def _promise(self, link: Link, words: float, inherited: float) -> float:

@@ -60,8 +60,7 @@ class FocusedSpider(SiteSpider):
         if len(examples) > _MAX_EXAMPLES:
             raise OptionError(f"examples names {len(examples)} pages, and {_MAX_EXAMPLES} are enough")
         texts = [_text_of_file(Path(name)) for name in examples]
-        from sitecrawl.plugins.focused.shark_search import Focus  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
-        from sitecrawl.plugins.focused.words import words  # noqa: PLC0415
+        from sitecrawl.plugins.focused.shark_search import Focus, words  # noqa: PLC0415 - Scrapy imports all spiders
 
         try:
             from sitecrawl.plugins.focused.topic import Topic  # noqa: PLC0415 - an extra, which takes a second to import

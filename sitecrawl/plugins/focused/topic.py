@@ -16,7 +16,7 @@ from typing import Any, Final
 from scipy.sparse import csr_matrix, vstack
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-from sitecrawl.plugins.focused.words import words
+from sitecrawl.plugins.focused.shark_search import words
 
 SAMPLE: Final = 512
 """Pages from which `idf` is learned."""

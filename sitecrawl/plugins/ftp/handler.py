@@ -7,9 +7,13 @@ FTP_USER and FTP_PASSWORD are in force, and so are Scrapy's keys of `Request.met
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import partial
+from html import escape
+from mimetypes import MimeTypes
 from time import monotonic
 from typing import Final
+from urllib.parse import quote, unquote
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -25,9 +29,9 @@ from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
-from sitecrawl.plugins.ftp.listing import Listing
+from sitecrawl.page.media_type import MediaType, actual_type
+from sitecrawl.plugins.ftp.listing import Entry, Listing
 from sitecrawl.plugins.ftp.location import folder_url, location_of
-from sitecrawl.plugins.ftp.page import CONTENT_TYPE, media_type_of, page_of
 from sitecrawl.plugins.ftp.session import FtpReply, Login, Session
 from sitecrawl.urls.url import FTP, Url, parse
 
@@ -102,10 +106,10 @@ class FtpDownloadHandler(BaseDownloadHandler):
         status, headers = 200, Headers()
         if answer.listing is not None:
             body = self._page(url, answer.listing, is_loop=answer.is_loop)
-            headers["Content-Type"] = CONTENT_TYPE
+            headers["Content-Type"] = _CONTENT_TYPE
         elif answer.file is not None:
             body = answer.file
-            headers["Content-Type"] = media_type_of(location_of(url).path, body)
+            headers["Content-Type"] = _media_type_of(location_of(url).path, body)
             headers["Local Filename"], headers["Size"] = session.filename or b"", str(session.arrived)
         else:
             status, body = status_of(answer.code), answer.reply
@@ -116,13 +120,13 @@ class FtpDownloadHandler(BaseDownloadHandler):
     def _page(self, url: Url, listing: Listing, *, is_loop: bool) -> bytes:
         if is_loop:
             self._stats.inc_value(_LOOPS)
-            return page_of(folder_url(url), (), "This is a folder above, which is listed there.")
+            return _page_of(folder_url(url), (), "This is a folder above, which is listed there.")
         if listing.skipped:
             self._stats.inc_value(_SKIPPED, listing.skipped)
         if listing.is_full:
             logger.info("%s has more than %d entries: the others are left out", url.href, len(listing.entries))
             self._stats.inc_value(limits.FTP_ENTRIES.stat)
-        return page_of(folder_url(url), listing.entries, "There is more." if listing.is_full else "")
+        return _page_of(folder_url(url), listing.entries, "There is more." if listing.is_full else "")
 
     async def close(self) -> None:
         self._watch.stop()
@@ -146,3 +150,49 @@ def _url(request: Request) -> Url:
         return parse(request.url, max_length=4 * len(request.url), schemes=FTP)
     except InvalidUrl as error:
         raise UnsupportedURLSchemeError(str(error)) from error
+
+
+_CONTENT_TYPE: Final = "text/html; charset=utf-8"
+_IN_NAMES: Final = "!$&'()*+,:=@~"
+"""What RFC 3986 allows in a segment of a path, but for the semicolon: behind it comes a type (RFC 1738)."""
+_TYPES: Final = MimeTypes()
+"""Python's own: what this machine says of endings, another may not."""
+_PACKED: Final = {
+    "br": "application/x-brotli",
+    "bzip2": "application/x-bzip2",
+    "compress": "application/x-compress",
+    "gzip": "application/gzip",
+    "xz": "application/x-xz",
+}
+_UNTYPED: Final = MediaType("", None)
+
+
+def _page_of(folder: str, entries: Iterable[Entry], note: str = "") -> bytes:
+    """The page of the folder at the URL `folder`, which ends with a slash; `note` is for who reads it. Its links are
+    read as those of any other page.
+    """
+    title = escape(f"Index of {unquote(folder)}")
+    rows = "\n".join(map(_row, entries))
+    note = f"<p>{escape(note)}</p>\n" if note else ""
+    page = (
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title>\n'
+        f'<base href="{escape(folder)}"></head>\n<body><h1>{title}</h1>\n'
+        f"<pre>\n{rows}\n</pre>\n{note}</body></html>\n"
+    )
+    return page.encode("utf-8", "replace")
+
+
+def _row(entry: Entry) -> str:
+    slash = "/" if entry.is_folder else ""
+    address = f"./{quote(entry.name, safe=_IN_NAMES)}{slash}"  # without the dot a colon would end a scheme
+    name = entry.name.decode("utf-8", "replace") + slash
+    size = "" if entry.size is None else str(entry.size)
+    return f'<a href="{escape(address)}">{escape(name)}</a>  {size}  {escape(entry.modified)}'.rstrip()
+
+
+def _media_type_of(name: bytes, body: bytes) -> str:
+    """By the ending of `name`, or else by a look at `body`."""
+    found, coding = _TYPES.guess_type(name.decode("latin-1").rpartition("/")[2], strict=False)
+    if coding is not None:
+        return _PACKED.get(coding, "application/octet-stream")
+    return found or actual_type(_UNTYPED, body)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import heapq
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sitecrawl import __version__
 from sitecrawl.crawl.outcomes import HostPages
@@ -19,15 +21,99 @@ from sitecrawl.crawldir.outcomes import Outcomes, RefusalTotals
 from sitecrawl.crawldir.terms import RobotsLeave
 from sitecrawl.frontier.forms.duplicates import ContentFigures
 from sitecrawl.frontier.judge.held import HeldSet
-from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.plugins.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.plugins.report.web import Web, read_web
+
+_TOP_PAGES: Final = 25
+_DEAD_LINKS: Final = 100
+
+
+class _DeadLink(NamedTuple):
+    """A URL that answers with an error, or not at all."""
+
+    importance: float
+    url: str
+    status: int
+    """0 where no answer came."""
+    key: bytes
+    referrer: bytes
+    """Fingerprint of the page where it was first found; `NO_REFERRER` for none."""
+
+
+_Kept = TypeVar("_Kept", _DeadLink, KnownUrl)
+
+
+@dataclass(slots=True)
+class UrlTotals:
+    """What the pass has found."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    """Last status of the URLs that have one."""
+    depths: Counter[int] = field(default_factory=Counter)
+    hosts: defaultdict[bytes, float] = field(default_factory=lambda: defaultdict(float))
+    """The importance of their URLs together, by the host's key."""
+    top: list[KnownUrl] = field(default_factory=list)
+    dead: list[_DeadLink] = field(default_factory=list)
+    """The most important of them."""
+    dead_count: int = 0
+
+
+def _count_urls(reader: FrontierReader) -> UrlTotals:
+    """Raises `CorruptFile`."""
+    found = UrlTotals()
+    for key, known in reader.records():
+        importance = reader.importance(known)
+        _count(found, known, importance)
+        page = KnownUrl(importance, known.depth, known.status, known.state.name.lower(), known.url)
+        _keep(found.top, _TOP_PAGES, page)
+        if _is_dead(known):
+            found.dead_count += 1
+            _keep(found.dead, _DEAD_LINKS, _DeadLink(importance, known.url, known.status, key, known.referrer))
+    found.top.sort(reverse=True)
+    found.dead.sort(reverse=True)
+    return found
+
+
+def _count(found: UrlTotals, record: UrlRecord, importance: float) -> None:
+    found.states[record.state.name.lower()] += 1
+    if record.flags & Flag.REQUISITE:  # what follows is about pages
+        return
+    found.depths[record.depth] += 1
+    if record.status:
+        found.statuses[record.status] += 1
+    found.hosts[record.host] += importance
+
+
+def _is_dead(record: UrlRecord) -> bool:
+    """A dead seed counts as well; what the crawl itself has guessed, such as the address of a sitemap, does not."""
+    if record.referrer == NO_REFERRER and not record.history and not record.flags & Flag.SEED:
+        return False
+    return record.state == UrlState.FAILED or (record.state == UrlState.FETCHED and record.status >= 400)
+
+
+def _keep(heap: list[_Kept], limit: int, item: _Kept) -> None:
+    if len(heap) < limit:
+        heapq.heappush(heap, item)
+    elif item > heap[0]:
+        heapq.heapreplace(heap, item)
+
+
+def _first_referrers(reader: FrontierReader, dead: Iterable[_DeadLink]) -> dict[bytes, str]:
+    """The pages on which dead links were first found, by the dead link's key."""
+    found: dict[bytes, str] = {}
+    for link in dead:
+        if link.referrer != NO_REFERRER and (record := reader.record(link.referrer)) is not None:
+            found[link.key] = record.url
+    return found
+
 
 HOSTS: Final = 50
 _ROUNDS: Final = 31
@@ -110,7 +196,7 @@ class ReportData:
     held: list[HeldSet]
     """What is demoted, with some of its URLs."""
     held_count: int
-    dead: list[tuple[DeadLink, str]]
+    dead: list[tuple[_DeadLink, str]]
     """With the page where it was first found; empty for a seed."""
     stored: Stored
     rounds: list[Round]
@@ -122,11 +208,11 @@ def gather(directory: Path) -> ReportData:
     """Read the crawl in `directory`, as of its last checkpoint. Raises `StorageError` and its kin."""
     with FrontierReader(directory) as reader:
         manifest = reader.manifest
-        urls = count_urls(reader)
+        urls = _count_urls(reader)
         hosts = list(reader.hosts())
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
         held_count = sum(1 for _ in reader.units(demoted=True))
-        referrers = first_referrers(reader, urls.dead)
+        referrers = _first_referrers(reader, urls.dead)
         refusals = reader.refusals()
         stored, web = _read_pages(directory)
         return ReportData(

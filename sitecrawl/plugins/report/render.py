@@ -14,9 +14,8 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
 from sitecrawl.plugins.report import drawing, published
 from sitecrawl.plugins.report.drawing import Chart, chart, speeds
-from sitecrawl.plugins.report.gather import ReportData
+from sitecrawl.plugins.report.gather import ReportData, UrlTotals
 from sitecrawl.plugins.report.published import SOURCES, Published
-from sitecrawl.plugins.report.url_totals import UrlTotals
 from sitecrawl.plugins.report.web import LABELS, QUANTILES, SPREADS, Form, Groups, Web
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.plugins.focused.words import url_text, words
+from sitecrawl.plugins.focused.shark_search import _url_text, words
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,6 @@ def test_words(text: str, found: list[str]) -> None:
 
 def test_the_words_of_a_url() -> None:
     """Without the host, with escapes and humps taken apart."""
-    assert list(words(url_text("http://join.example/docs/LeftJoin_2.html?q=caf%C3%A9"))) == [
+    assert list(words(_url_text("http://join.example/docs/LeftJoin_2.html?q=caf%C3%A9"))) == [
         "docs", "left", "join", "2", "html", "q", "café"
     ]  # fmt: skip

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions, read_page
+from sitecrawl.plugins.ftp.handler import _CONTENT_TYPE, _media_type_of, _page_of
 from sitecrawl.plugins.ftp.listing import Entry
 from sitecrawl.plugins.ftp.location import location_of
-from sitecrawl.plugins.ftp.page import CONTENT_TYPE, media_type_of, page_of
 from sitecrawl.urls.url import CRAWLED, parse
 
 FOLDER = "ftp://a.example/pub/"
 
 
 def read(*entries: Entry, url: str = FOLDER) -> PageItem:
-    headers = [(b"Content-Type", CONTENT_TYPE.encode())]
-    return read_page(url, page_of(FOLDER, entries), headers, options=PageOptions(ftp=True))
+    headers = [(b"Content-Type", _CONTENT_TYPE.encode())]
+    return read_page(url, _page_of(FOLDER, entries), headers, options=PageOptions(ftp=True))
 
 
 @given(st.lists(st.binary(min_size=1, max_size=30).filter(lambda name: not {*b"/\0\r\n"} & {*name}), unique=True))
@@ -66,4 +66,4 @@ def test_links_to_ftp_are_none_where_it_is_off() -> None:
 )
 def test_media_type(name: bytes, body: bytes, media_type: str) -> None:
     """By its ending, or by its first bytes."""
-    assert media_type_of(name, body) == media_type
+    assert _media_type_of(name, body) == media_type

@@ -11,9 +11,9 @@ from unittest.mock import Mock
 import pytest
 from waiting import until
 
+from sitecrawl.plugins.remote.copy import _Upload, _Uploads
 from sitecrawl.plugins.remote.options import remote_options
 from sitecrawl.plugins.remote.store import Remote, RemoteError
-from sitecrawl.plugins.remote.uploads import Upload, Uploads
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def uploads(store: Path) -> Iterator[Uploads]:
-    started = Uploads(Remote(remote_options(f"file://{store}", {})), first_pause=0.01)
+def uploads(store: Path) -> Iterator[_Uploads]:
+    started = _Uploads(Remote(remote_options(f"file://{store}", {})), first_pause=0.01)
     started.start()
     yield started
     started.stop()
@@ -33,13 +33,13 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def file(folder: Path, name: str) -> Upload:
+def file(folder: Path, name: str) -> _Upload:
     path = folder / name
     path.write_text(name)
-    return Upload(name, path)
+    return _Upload(name, path)
 
 
-def test_in_their_order(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+def test_in_their_order(uploads: _Uploads, store: Path, tmp_path: Path) -> None:
     """Each is counted, with its size."""
     names = ["a", "b", "c"]
     for name in names:
@@ -50,7 +50,7 @@ def test_in_their_order(uploads: Uploads, store: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in store.iterdir()) == names
 
 
-def test_what_is_there(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+def test_what_is_there(uploads: _Uploads, store: Path, tmp_path: Path) -> None:
     """It is not sent again, and counts as a file that the store has."""
     store.mkdir()
     (store / "a").write_text("b")
@@ -61,7 +61,7 @@ def test_what_is_there(uploads: Uploads, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_that_comes_back(
-    uploads: Uploads, store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    uploads: _Uploads, store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is tried again and again, and told of when it goes and when it comes."""
     caplog.set_level(logging.INFO)
@@ -76,24 +76,24 @@ def test_a_store_that_comes_back(
     assert told == ["WARNING", "INFO"]
 
 
-def test_a_file_that_is_gone_here(uploads: Uploads, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_here(uploads: _Uploads, tmp_path: Path) -> None:
     """It holds up none of those behind it, and counts as a failure."""
-    uploads.add(Upload("gone", tmp_path / "gone"))
+    uploads.add(_Upload("gone", tmp_path / "gone"))
     uploads.add(file(tmp_path, "a"))
     until(lambda: uploads.waiting == 0, "nothing waits")
     assert (uploads.files, uploads.failures) == (1, 1)
 
 
-def test_a_file_that_is_made(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_made(uploads: _Uploads, store: Path, tmp_path: Path) -> None:
     """It is made when its turn comes, and goes when it is sent."""
     passing = tmp_path / "passing"
-    uploads.add(Upload("index", passing, partial(write, passing, "rows")))
+    uploads.add(_Upload("index", passing, partial(write, passing, "rows")))
     until(lambda: uploads.waiting == 0, "it is sent")
     assert (store / "index").read_text() == "rows"
     assert not passing.exists()
 
 
-def test_no_more_after_the_end(uploads: Uploads, store: Path, tmp_path: Path) -> None:
+def test_no_more_after_the_end(uploads: _Uploads, store: Path, tmp_path: Path) -> None:
     """What waits for a store that is away is waited for no longer."""
     store.write_text("in the way")
     uploads.add(file(tmp_path, "a"))
@@ -103,7 +103,7 @@ def test_no_more_after_the_end(uploads: Uploads, store: Path, tmp_path: Path) ->
     assert uploads.waiting == 1
 
 
-def test_pauses_begin_anew(uploads: Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_begin_anew(uploads: _Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They grow from attempt to attempt for one file, and have nothing to do with the next."""
     attempts = iter([False, False, True, False, True])
 
@@ -115,6 +115,6 @@ def test_pauses_begin_anew(uploads: Uploads, tmp_path: Path, monkeypatch: pytest
     waits = Mock(wraps=uploads._changed.wait_for)
     monkeypatch.setattr(uploads._changed, "wait_for", waits)
     for name in ("a", "b"):
-        uploads.add(Upload(name, tmp_path / "passing", made))
+        uploads.add(_Upload(name, tmp_path / "passing", made))
     until(lambda: uploads.waiting == 0, "both are sent")
     assert [pause for call in waits.call_args_list for pause in call.args[1:]] == [0.01, 0.02, 0.01]

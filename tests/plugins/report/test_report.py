@@ -32,9 +32,8 @@ from sitecrawl.crawldir.outcomes import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.report.drawing import chart, speeds
-from sitecrawl.plugins.report.gather import ReportData, Stored, _refused, gather
+from sitecrawl.plugins.report.gather import ReportData, Stored, _DeadLink, _refused, gather
 from sitecrawl.plugins.report.render import charts, percent, render, shown
-from sitecrawl.plugins.report.url_totals import DeadLink
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -211,7 +210,7 @@ class TestDocument:
     def test_long_tables_are_folded(self, job: Path, report: ReportData, tmp_path: Path) -> None:
         """On a phone the first rows stand there, all when somebody asks; on paper all."""
         link = "https://www.example.org/a/folder/that-is-rather-long/page-{}.html".format
-        dead = [(DeadLink(0.1, link(n), 404, bytes(16), bytes(16)), link(100)) for n in range(59)]
+        dead = [(_DeadLink(0.1, link(n), 404, bytes(16), bytes(16)), link(100)) for n in range(59)]
         file = tmp_path / "report.html"
         file.write_text(render(replace(report, dead=dead)), encoding="utf-8")
         with chromium() as browser:

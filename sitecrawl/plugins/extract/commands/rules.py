@@ -19,8 +19,7 @@ from sitecrawl.page.items import Link, PageItem
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.plugins.export.sources import PageText
 from sitecrawl.plugins.extract.extraction import Extraction, Outcome, Reading
-from sitecrawl.plugins.extract.rule import RuleSet
-from sitecrawl.plugins.extract.rule_files import read_rules
+from sitecrawl.plugins.extract.rule_files import RuleSet, read_rules
 from sitecrawl.plugins.extract.suggest import suggested
 from sitecrawl.spiders.site import SiteSpider
 

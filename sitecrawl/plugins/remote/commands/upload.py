@@ -19,9 +19,8 @@ from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import stores_of
-from sitecrawl.plugins.remote.copy import index_of, open_place, place_of, warc_files
+from sitecrawl.plugins.remote.copy import files_at, index_of, open_place, place_of, warc_files
 from sitecrawl.plugins.remote.store import Sent
-from sitecrawl.plugins.remote.uploads import files_at
 
 
 class Command(ReadingCommand):
