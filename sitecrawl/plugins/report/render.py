@@ -12,10 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
-from sitecrawl.plugins.report import drawing, published
+from sitecrawl.plugins.report import drawing
 from sitecrawl.plugins.report.drawing import Chart, chart, speeds
 from sitecrawl.plugins.report.gather import ReportData, UrlTotals
-from sitecrawl.plugins.report.published import SOURCES, Published
 from sitecrawl.plugins.report.web import LABELS, QUANTILES, SPREADS, Form, Groups, Web
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
@@ -50,8 +49,7 @@ def render(report: ReportData) -> str:
         figures=_figure_rows(report.web),
         quantiles=[percent(share) for share in QUANTILES],
         spreads=_spread_rows(report.web),
-        groups={name: _group_rows(name, groups) for name, groups in report.web.groups.items()},
-        sources=SOURCES.values(),
+        groups={name: _group_rows(groups) for name, groups in report.web.groups.items()},
         chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
     )
 
@@ -97,12 +95,10 @@ def _status_rows(urls: UrlTotals) -> list[tuple[str, int, str]]:
     return rows + [(state, urls.states[state], note) for state, note in _WITHOUT_STATUS if urls.states[state]]
 
 
-def _figure_rows(web: Web) -> list[tuple[str, str, str]]:
-    """What a crawl tells of the web: label, value, and what others have published."""
-    found = {name: value for name, value in web.figures.items() if value is not None}
+def _figure_rows(web: Web) -> list[tuple[str, str]]:
+    """What a crawl tells of the web: label and value."""
     return [
-        (LABELS[name][0], _said(value, form := LABELS[name][1]), _beside(published.FIGURES.get(name, ()), form))
-        for name, value in found.items()
+        (LABELS[name][0], _said(value, LABELS[name][1])) for name, value in web.figures.items() if value is not None
     ]
 
 
@@ -115,22 +111,11 @@ def _spread_rows(web: Web) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _group_rows(name: str, groups: Groups) -> list[tuple[str, int, str, str]]:
-    """Each status, type or language: what, how many, its share, and the shares that others have published."""
-    rows = [
-        (
-            str(group.name or _NAMELESS),
-            group.number,
-            percent(groups.share(group.number)),
-            _beside(published.of_group(name, group.name), "share"),
-        )
-        for group in groups.named
-    ]
-    return [*rows, ("other", groups.other, percent(groups.share(groups.other)), "")] if groups.other else rows
-
-
-def _beside(found: tuple[Published, ...], form: Form) -> str:
-    return ", ".join(f"{_said(one.value, form)} ({SOURCES[one.source].name})" for one in found)
+def _group_rows(groups: Groups) -> list[tuple[str, int, str]]:
+    """Each status, type or language: what, how many, and its share."""
+    rows = [(str(group.name or _NAMELESS), group.number) for group in groups.named]
+    rows += [("other", groups.other)] if groups.other else []
+    return [(name, number, percent(groups.share(number))) for name, number in rows]
 
 
 def _said(value: float, form: Form) -> str:
