@@ -26,8 +26,8 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 from pagestore_helpers import exchange, page  # noqa: E402 - the path comes first
 
 from sitecrawl.pagestore import PageFilter, PageReader, WarcStore  # noqa: E402
-from sitecrawl.plugins.export.fields import FIELDS, USUAL, Field, row_of  # noqa: E402
-from sitecrawl.plugins.export.formats import WRITERS, Row  # noqa: E402
+from sitecrawl.plugins.export.fields import _FIELDS, USUAL, Field, row_of  # noqa: E402
+from sitecrawl.plugins.export.formats import WRITERS, _Row  # noqa: E402
 from sitecrawl.plugins.export.pages import Choice, Pages  # noqa: E402
 
 WORDS = [f"word{number}" for number in range(5_000)]
@@ -39,7 +39,7 @@ def held() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_000
 
 
-def made_up(count: int) -> Iterator[Row]:
+def made_up(count: int) -> Iterator[_Row]:
     """Rows as a crawl of many sites has them."""
     random, start = Random(1), datetime(2026, 1, 1, tzinfo=UTC)
     texts = [" ".join(random.choices(WORDS, k=70)) for _ in range(2_000)]
@@ -59,12 +59,12 @@ def made_up(count: int) -> Iterator[Row]:
 class Watched:
     """Rows, with the memory that is held at a tenth of them."""
 
-    def __init__(self, rows: Iterable[Row], count: int) -> None:
+    def __init__(self, rows: Iterable[_Row], count: int) -> None:
         self._rows, self._tenth = rows, count // 10
         self.seen = 0
         self.early = 0.0
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[_Row]:
         for row in self._rows:
             self.seen += 1
             if self.seen == self._tenth:
@@ -72,7 +72,7 @@ class Watched:
             yield row
 
 
-def run(what: str, fields: tuple[Field, ...], rows: Iterable[Row], count: int, target: Path) -> None:
+def run(what: str, fields: tuple[Field, ...], rows: Iterable[_Row], count: int, target: Path) -> None:
     form = target.suffix[1:]
     watched, started = Watched(rows, count), time.perf_counter()
     with target.open("wb") as file:
@@ -110,8 +110,8 @@ def main() -> None:
             run("made-up rows", USUAL, made_up(options.rows), options.rows, target)
         if options.stored:
             stored(Path(name), options.stored)
-            index_only = tuple(field for field in FIELDS if field.name not in FROM_RECORDS)
-            for what, fields in (("the index alone", index_only), ("all fields", FIELDS)):
+            index_only = tuple(field for field in _FIELDS if field.name not in FROM_RECORDS)
+            for what, fields in (("the index alone", index_only), ("all fields", _FIELDS)):
                 with PageReader(Path(name)) as reader, Pages(reader) as pages:
                     rows = (row_of(fields, one) for one in pages.chosen(Choice(PageFilter(kind="page"))))
                     run(what, fields, rows, options.stored, target)

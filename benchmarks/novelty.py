@@ -20,7 +20,7 @@ from typing import Final
 from nearduplicates import ALIKE, Page, real_sites, resemblance, same_page, two_pages
 
 from sitecrawl.page.shingles import shingles
-from sitecrawl.page.shown_text import Novelty, ShownText
+from sitecrawl.page.shown_text import ShownText, _Novelty
 
 KINDS: Final = {
     "list": re.compile(
@@ -38,7 +38,7 @@ def kind_of(path: str) -> str:
     return next((kind for kind, pattern in KINDS.items() if pattern.search(path)), "article")
 
 
-def spread(found: Sequence[Novelty]) -> str:
+def spread(found: Sequence[_Novelty]) -> str:
     shares = sorted(one.share for one in found)
     return " ".join(f"{shares[int(part * (len(shares) - 1))]:.2f}" for part in (0.05, 0.25, 0.5, 0.75, 0.95))
 

@@ -34,7 +34,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     """Key of the list of pages, with `%(spider)s` as in `key`, that of items."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
-        super().__init__(server, serialize_func=serialize_func or serialize, **settings)
+        super().__init__(server, serialize_func=serialize_func or _serialize, **settings)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -79,7 +79,7 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
             raise StorageError(self.lost)
 
 
-def serialize(item: Any) -> str:
+def _serialize(item: Any) -> str:
     """JSON of an item as in scrapy-redis; of a page as in docs/page-store.md."""
     return _page_json(item) if isinstance(item, PageItem) else default_serialize(item)
 

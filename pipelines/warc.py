@@ -8,7 +8,7 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.page.items import Exchange, PageItem
 
 
-class Store(Protocol):
+class _Store(Protocol):
     """Where exchanges go: a `WarcStore`, or `Fetches`, which store a page when its fetch is over."""
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
@@ -17,7 +17,7 @@ class Store(Protocol):
 class WarcPipeline:
     """Stores pages in the crawl directory's WARC files and page index. Other items pass."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: _Store) -> None:
         self._store = store
 
     @classmethod

@@ -11,7 +11,7 @@ A host is given up for what is its fault, and for nothing else. Three kinds of f
   `EVERYBODY` who are silent to call it the network's fault: fewer may well be down themselves. An exception is what
   kernel or name server state ("no route", "try again") while nobody has been heard from at all, or of one who was.
 
-Addresses and names have a `Lifeline` each, since either may be cut while the other is not. Many hosts on one address
+Addresses and names have a `_Lifeline` each, since either may be cut while the other is not. Many hosts on one address
 are one party: their server may be down. So are all names of one zone, a registrable domain.
 """
 
@@ -121,7 +121,7 @@ def _says(error: OSError, code: int) -> bool:
     return error.errno == code if error.errno is not None else os.strerror(code) in str(error)
 
 
-class Lifeline:
+class _Lifeline:
     """Recent answers, of names or of addresses. `ask` probes a party for at most `patience` seconds, and says
     whether it answers.
     """
@@ -207,8 +207,8 @@ class Blame:
     """
 
     def __init__(self, look_up: Callable[[str], Awaitable[bool]], patience: float) -> None:
-        self.names = Lifeline(look_up, patience)
-        self.addresses = Lifeline(self._connect, patience)
+        self.names = _Lifeline(look_up, patience)
+        self.addresses = _Lifeline(self._connect, patience)
         self._ports: OrderedDict[str, int] = OrderedDict()
 
     def named(self, name: str) -> None:

@@ -36,7 +36,7 @@ def authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Reader(Protocol):
+class _Reader(Protocol):
     """Takes the received bytes; its errors are raised to the caller."""
 
     @property
@@ -71,10 +71,10 @@ class Connection(asyncio.Protocol):
         """Whether it has served an earlier request."""
         self.since = 0.0
         """Time at which it became idle, on the loop's clock."""
-        self._reader: Reader | None = None
+        self._reader: _Reader | None = None
         self._answer: asyncio.Future[None] | None = None
 
-    def ask(self, request: bytes, reader: Reader) -> asyncio.Future[None]:
+    def ask(self, request: bytes, reader: _Reader) -> asyncio.Future[None]:
         """Send `request`. The future completes when `reader` is complete, and fails as `reader` does, or with
         `ConnectionLost`.
 

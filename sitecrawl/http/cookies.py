@@ -33,9 +33,9 @@ from sitecrawl.urls.url import parse, site_of, top_level_of
 
 IN_CRAWL: Final = Path("session", "cookies.txt")
 """Path in a crawl's directory; only the owner can read folder and file."""
-COOKIE_SIZE: Final = 4096
+_COOKIE_SIZE: Final = 4096
 """Most bytes of a cookie: name, value and attributes."""
-PER_SITE: Final = 50
+_PER_SITE: Final = 50
 _MAGIC: Final = b"# Netscape HTTP Cookie File\n# Whoever has this file is logged in: keep it to yourself.\n\n"
 _HTTP_ONLY: Final = "#HttpOnly_"
 
@@ -77,7 +77,7 @@ class CookieStore:
                 self._heard_one(url, site, value)
 
     def _heard_one(self, url: str, site: str, value: bytes) -> None:
-        if len(value) > COOKIE_SIZE:
+        if len(value) > _COOKIE_SIZE:
             self.left_out += 1
             return
         text = value.decode("latin-1")
@@ -110,7 +110,7 @@ class CookieStore:
         names = {fact[:3] for fact in before}
         for cookie in made:
             name = cookie.domain, cookie.path, cookie.name
-            if name not in names and len(names) >= PER_SITE:
+            if name not in names and len(names) >= _PER_SITE:
                 self.left_out += 1
             else:
                 names.add(name)

@@ -33,7 +33,7 @@ COOKIE: Final = "cookie:"
 """Before the name of a cookie, which is there when the login has worked."""
 CSS: Final = "css:"
 """Before a selector for what the page after the login has."""
-LOGIN_PAGE: Final = "login page"
+_LOGIN_PAGE: Final = "login page"
 LOGOUT: Final = "logout link"
 """Reasons for `Fetch.exclude`."""
 _FILE: Final = "@"
@@ -70,7 +70,7 @@ _ALSO: Final[Mapping[LoginKind, frozenset[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class _Secret:
     """A secret: given as it is, as `@FILE` or as `env:NAME`. Its `repr` does not show it."""
 
     given: str = field(default="", repr=False)
@@ -99,7 +99,7 @@ class Login:
     kind: LoginKind
     url: str = ""
     """The page with the form; of cookies, the page to which the site leads whoever is logged out."""
-    fields: tuple[tuple[str, Secret], ...] = ()
+    fields: tuple[tuple[str, _Secret], ...] = ()
     form: str = ""
     """A CSS selector; empty for the form that asks for a password."""
     success: str = ""
@@ -107,9 +107,9 @@ class Login:
     comes then. Empty: that page is no error, and asks for no password."""
     logged_out: str = ""
     """A regular expression for pages that say that nobody is logged in, besides the form on a page."""
-    token: Secret = Secret()
-    user: Secret = Secret()
-    password: Secret = Secret()
+    token: _Secret = _Secret()
+    user: _Secret = _Secret()
+    password: _Secret = _Secret()
     file: str = ""
     required: bool = True
     """Whether pages are left alone where the login fails, instead of being fetched logged out."""
@@ -126,8 +126,8 @@ class Login:
         """
         kind = LoginKind(given["kind"])
         _check_names(given, kind)
-        secrets = {name: Secret(given[name]) for name in ("token", "user", "password") if name in given}
-        entries = tuple((name, Secret(value)) for name, value in given.get("fields", {}).items())
+        secrets = {name: _Secret(given[name]) for name in ("token", "user", "password") if name in given}
+        entries = tuple((name, _Secret(value)) for name, value in given.get("fields", {}).items())
         return cls(**{**given, **secrets, "kind": kind, "fields": entries})
 
     @property
@@ -162,7 +162,7 @@ class Login:
         if not self.has_session:
             return ""
         if self.is_login_page(url):
-            return LOGIN_PAGE
+            return _LOGIN_PAGE
         return LOGOUT if _LOGOUT.search(target_of(url)) else ""
 
     def is_login_page(self, url: str) -> bool:

@@ -3,12 +3,12 @@
 Anybody can link to thousands of names whose name server is silent. Each look-up takes all of its time, and a
 download that waits for it has a place among those under way. Guaranteed, whatever the constants are:
 
-- *Places of downloads.* At most `most_slow` downloads wait for names that take longer than `SLOW`. Others go back
+- *Places of downloads.* At most `most_slow` downloads wait for names that take longer than `_SLOW`. Others go back
 into the frontier (`Want.LOOKUPS`); their look-ups continue, and the result is there when the page comes again.
 
-- *Places of a zone.* While `ZONE_PLACES` look-ups of a zone, a registrable domain, are slow, no other of it begins.
+- *Places of a zone.* While `_ZONE_PLACES` look-ups of a zone, a registrable domain, are slow, no other of it begins.
 
-- *Time.* A look-up takes `LONGEST` at most.
+- *Time.* A look-up takes `_LONGEST` at most.
 
 - *No repeated waiting.* A silent name fails at once for a while, and so does every name below a label under which
 `EVERYBODY` names were silent and none has answered (RFC 2308, section 7). That holds only if another answer came
@@ -34,14 +34,14 @@ from sitecrawl.urls.url import zone_of
 
 Ask = Callable[[str], Awaitable[Sequence[str]]]
 
-SLOW: Final = 0.5
+_SLOW: Final = 0.5
 """Seconds after which a look-up is slow."""
-LONGEST: Final = 10.0
+_LONGEST: Final = 10.0
 """Seconds for a look-up."""
-ZONE_PLACES: Final = 4
-FIRST_REST: Final = 30.0
+_ZONE_PLACES: Final = 4
+_FIRST_REST: Final = 30.0
 """Seconds for which a silent name is not asked for again; each further silence doubles them."""
-LONGEST_REST: Final = 300.0
+_LONGEST_REST: Final = 300.0
 """RFC 2308, section 7.2."""
 _LABELS: Final = 4
 """Labels below the zone that are distinguished; deeper names count with those above."""
@@ -66,7 +66,7 @@ class _Silence:
     begun: float = 0.0
     """Start of the last of these look-ups."""
     until: float = 0.0
-    rest: float = FIRST_REST / 2
+    rest: float = _FIRST_REST / 2
     is_own: bool = False
     """Whether it is known to be its own fault."""
 
@@ -109,7 +109,7 @@ class Names:
         if (known := self._known.get(name)) is not None:
             return Found(known, is_fresh=False)
         looking = self._looked_up(name)
-        await asyncio.wait([looking.task], timeout=max(0.0, looking.begun + SLOW - self._clock()))
+        await asyncio.wait([looking.task], timeout=max(0.0, looking.begun + _SLOW - self._clock()))
         if not looking.task.done():
             await self._wait(name, looking.task)
         return Found(looking.task.result())
@@ -139,8 +139,8 @@ class Names:
     def _check(self, name: str, zone: dict[str, _LookUp]) -> None:
         if (silent := self._is_silent(name)) is not None:
             raise NotAnswered(f"No name server says anything of {silent}, and one did of others")
-        slow = self._clock() - SLOW
-        if sum(looking.begun <= slow for looking in zone.values()) >= ZONE_PLACES:
+        slow = self._clock() - _SLOW
+        if sum(looking.begun <= slow for looking in zone.values()) >= _ZONE_PLACES:
             raise Lacking(Want.LOOKUPS, f"Other names of the zone of {name} are being looked up, and nothing comes")
 
     async def _wait(self, name: str, task: asyncio.Task[Sequence[str]]) -> None:
@@ -170,7 +170,7 @@ class Names:
 
     async def _answer(self, ask: Ask, name: str) -> Sequence[str]:
         try:
-            async with asyncio.timeout(LONGEST):
+            async with asyncio.timeout(_LONGEST):
                 found = await ask(name)
         except TimeoutError as error:
             raise Unresolved(f"No name server says anything of {name}", stated=True) from error
@@ -206,7 +206,7 @@ class Names:
                 silence.names.add(name)
             silence.begun = begun
             if self._clock() >= silence.until:
-                silence.rest = min(2 * silence.rest, LONGEST_REST)
+                silence.rest = min(2 * silence.rest, _LONGEST_REST)
                 silence.until = self._clock() + silence.rest
                 silence.is_own = False
         _limit(self._silent, _REMEMBERED)

@@ -86,9 +86,9 @@ def login_in(url: str) -> bytes:
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 0.5
+_FIRST_PAUSE: Final = 0.5
 """First pause of a proxy that is down, in seconds."""
-LONGEST_PAUSE: Final = 30.0
+_LONGEST_PAUSE: Final = 30.0
 _WAYS: Final = 8
 """Recently working ways that are remembered (count)."""
 
@@ -121,7 +121,7 @@ class Proxies:
         self._ways.move_to_end(way)
         if len(self._ways) > _WAYS:
             self._ways.popitem(last=False)
-        if way is not None and (outage := self._down.pop(way, None)) and outage.seconds > FIRST_PAUSE:
+        if way is not None and (outage := self._down.pop(way, None)) and outage.seconds > _FIRST_PAUSE:
             logger.warning("The proxy %s answers again", way.authority)
 
     def left_alone(self, proxy: Proxy) -> Want | None:
@@ -152,9 +152,9 @@ class Proxies:
         now, outage = self._clock(), self._down.get(proxy)
         if outage is not None and now < outage.until:
             return  # it was under way before
-        if outage is not None and outage.seconds == FIRST_PAUSE:  # of a moment's outage nobody need hear
+        if outage is not None and outage.seconds == _FIRST_PAUSE:  # of a moment's outage nobody need hear
             logger.warning("The proxy %s %s: what goes through it waits", proxy.authority, why)
-        self._down[proxy] = Pause.after(outage, now, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+        self._down[proxy] = Pause.after(outage, now, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
 
     async def _is_there(self, proxy: Proxy) -> bool:
         if (asking := self._asking.get(proxy)) is None:

@@ -77,7 +77,7 @@ class Sheet:
 
 
 _SINGLE: Final = tuple(one.name for one in fields(Sheet) if one.name not in {"hosts", "headers", "cookies"})
-NOTHING: Final = Sheet()
+_NOTHING: Final = Sheet()
 
 
 class Sheets:
@@ -86,7 +86,7 @@ class Sheets:
     def __init__(self, sheets: Sequence[Sheet] = ()) -> None:
         self.all = tuple(sheets)
         self._named = frozenset(name for sheet in self.all for name in sheet.hosts)
-        self.of = lru_cache(maxsize=KEPT)(self._of) if self.all else lambda _host: NOTHING
+        self.of = lru_cache(maxsize=KEPT)(self._of) if self.all else lambda _host: _NOTHING
 
     def __bool__(self) -> bool:
         return bool(self.all)
@@ -97,7 +97,7 @@ class Sheets:
 
     def _of(self, host: str) -> Sheet:
         """What is otherwise for the host of this name (`host:port`)."""
-        found = NOTHING
+        found = _NOTHING
         for sheet in self.all:
             if any(names(pattern, host) for pattern in sheet.hosts):
                 found = sheet.over(found)

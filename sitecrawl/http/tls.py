@@ -20,7 +20,7 @@ from sitecrawl.http.connection import Endpoint
 from sitecrawl.http.errors import BadCertificate, Fault
 from sitecrawl.http.proxies import Proxy
 
-MAX_HOSTS: Final = 10_000
+_MAX_HOSTS: Final = 10_000
 """Most hosts with invalid certificates remembered; for others each connection finds out anew."""
 
 
@@ -83,7 +83,7 @@ class Tls:
         """Whether to connect to `endpoint` again without a check after `error`."""
         if self._verify is Verify.REQUIRE:
             return False
-        if len(self._distrusted) >= MAX_HOSTS:
+        if len(self._distrusted) >= _MAX_HOSTS:
             self._distrusted.clear()
         self._distrusted.add(endpoint)
         self._told(endpoint, error.fault)

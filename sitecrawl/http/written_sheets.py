@@ -72,7 +72,7 @@ def _line(where: str, problem: Problem) -> str:
 def _sheet_of(given: Mapping[str, Any]) -> Sheet:
     """The sheet that `given` describes, which the schema has found sound."""
     lists = {name: tuple(given[name]) for name in ("allow", "deny") if name in given}
-    hosts = tuple(host_pattern(text) for text in given["hosts"])
+    hosts = tuple(_host_pattern(text) for text in given["hosts"])
     robots = given.get("robots")
     return Sheet(
         **{
@@ -137,7 +137,7 @@ def _proxy(text: str) -> None:
         Proxy.of(text)
 
 
-def host_pattern(text: str) -> str:
+def _host_pattern(text: str) -> str:
     """The names of hosts in `text` as URLs have them: in small letters, in Punycode, without the usual port.
 
     Raises `ValueError`.
@@ -159,7 +159,7 @@ def host_pattern(text: str) -> str:
 
 
 READERS: Final = {
-    "hosts": host_pattern,
+    "hosts": _host_pattern,
     "regular-expression": compiled,
     "header-name": _header_name,
     "header-value": _matching(_HEADER_VALUE, "a header is one line of Latin-1"),

@@ -48,7 +48,7 @@ def within(body: bytes, budget: Budget = DEFAULT) -> bytes:
     if len(body) <= min(budget.max_size, budget.max_elements):  # an element takes a byte
         return body
     head = body[: budget.max_size]
-    return head if elements_in(head) <= budget.max_elements else head[: _end(head, budget.max_elements)]
+    return head if _elements_in(head) <= budget.max_elements else head[: _end(head, budget.max_elements)]
 
 
 def text_within(page: PageItem, budget: Budget = DEFAULT) -> str:
@@ -64,7 +64,7 @@ def exceeded(body: bytes, budget: Budget = DEFAULT) -> AnyLimit | None:
     return READ_SIZE if read == budget.max_size else READ_ELEMENTS
 
 
-def elements_in(body: bytes, start: int = 0, end: int | None = None) -> int:
+def _elements_in(body: bytes, start: int = 0, end: int | None = None) -> int:
     """Upper bound of the number of elements."""
     return sum(body.count(mark, start, end) for mark in _MARKS)
 
@@ -74,7 +74,7 @@ def _end(body: bytes, most: int) -> int:
     start, end = 0, len(body)
     while end - start > 1:
         middle = (start + end) // 2
-        found = elements_in(body, start, middle)
+        found = _elements_in(body, start, middle)
         if found <= most:
             start, most = middle, most - found
         else:

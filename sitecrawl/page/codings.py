@@ -2,7 +2,7 @@
 
 Who packs a body chooses what it costs to unpack it. So all of it is counted: bytes that come out, codings on top of
 one another, and members of gzip or frames of zstd, for an empty one takes 9 bytes and more time than 9 KB of text. A
-step is about `STEP` bytes, in or out: who has other things to do can do them in between.
+step is about `_STEP` bytes, in or out: who has other things to do can do them in between.
 
 Servers are wrong in their checksums, pad their bodies, and end them too early. What came out until then counts, as in
 browsers; checksums are not looked at.
@@ -32,7 +32,7 @@ _MAX_CODINGS: Final = 5
 """Most nested codings, as in curl; a body can be made that unpacks to itself for ever."""
 MAX_MEMBERS: Final = 10_000
 """Most gzip members and zstd frames in one body, over all its codings. A frame takes some 20 us, a member 5."""
-STEP: Final = 64 << 10
+_STEP: Final = 64 << 10
 
 _FIRST_STEP: Final = 1 << 10
 """First input of a member; what follows its end is copied."""
@@ -175,9 +175,9 @@ def _inflate(data: bytes, at: int) -> Generator[bytes, None, int]:
     size, piece = _FIRST_STEP, b""
     while not stream.eof and (at < len(data) or piece):
         given = view[at : at + size]
-        piece = stream.decompress(given, STEP)
+        piece = stream.decompress(given, _STEP)
         at += len(given) - len(stream.unused_data if stream.eof else stream.unconsumed_tail)
-        size = min(2 * size, STEP)
+        size = min(2 * size, _STEP)
         yield piece
     if not stream.eof:
         raise zlib.error("it ends too early")
@@ -203,8 +203,8 @@ def _unbrotli(data: bytes, members: _Members) -> Iterator[bytes]:
     members.begin()
     stream, at, piece = brotli.Decompressor(), 0, b""
     while not stream.is_finished() and (at < len(data) or piece):
-        given = data[at : at + STEP] if stream.can_accept_more_data() else b""
-        piece = stream.process(given, output_buffer_limit=STEP)
+        given = data[at : at + _STEP] if stream.can_accept_more_data() else b""
+        piece = stream.process(given, output_buffer_limit=_STEP)
         at += len(given)
         yield piece
     if not stream.is_finished():
@@ -218,9 +218,9 @@ def _unzstd(data: bytes, members: _Members) -> Iterator[bytes]:
         stream, size, piece = zstd.ZstdDecompressor(), _FIRST_STEP, b""
         while not stream.eof and (at < len(data) or piece):
             given = view[at : at + size] if stream.needs_input else b""
-            piece = stream.decompress(given, max_length=STEP)
+            piece = stream.decompress(given, max_length=_STEP)
             at += len(given)
-            size = min(2 * size, STEP)
+            size = min(2 * size, _STEP)
             yield piece
         if not stream.eof:
             raise zstd.ZstdError("it ends too early")

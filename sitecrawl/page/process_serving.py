@@ -81,7 +81,7 @@ def _exactly(length: int, receive: _Receive) -> bytes:
     return b"".join(pieces)
 
 
-SOCKET: Final = 0
+_SOCKET: Final = 0
 NO_MEMORY: Final = 70
 """The exit status of a worker to which the system has given no more memory."""
 
@@ -91,7 +91,7 @@ Answering = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes]]
 
 def serve(ready: Callable[[dict[str, Any]], Answering]) -> None:
     """Answer requests with the function that `ready` makes of the options, until the peer is gone."""
-    receive = partial(os.read, SOCKET)
+    receive = partial(os.read, _SOCKET)
     begin, _ = read_frame(receive, 0)
     answer = ready(begin)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -112,4 +112,4 @@ def send(message: dict[str, Any], body: bytes = b"") -> None:
     except BadFrame:
         left = memoryview(frame({"too_large": "more than can be told"}))
     while left:
-        left = left[os.write(SOCKET, left) :]
+        left = left[os.write(_SOCKET, left) :]

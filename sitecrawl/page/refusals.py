@@ -85,7 +85,7 @@ class _BodyMark(NamedTuple):
     """Whether it counts only without another form: protection of forms is on good pages, too."""
 
 
-HEADER_MARKS: Final = (
+_HEADER_MARKS: Final = (
     _HeaderMark(
         "Cloudflare",
         b"cf-mitigated",
@@ -115,7 +115,7 @@ _GO_AWAY: Final = "https://git.gammaspectra.live/git/go-away"
 _IMPERVA: Final = "https://github.com/microlinkhq/is-antibot/blob/master/providers/imperva/failed.json"
 _SITEGROUND: Final = "https://github.com/colophon-group/jobseek/pull/5835"
 
-BODY_MARKS: Final = (
+_BODY_MARKS: Final = (
     # Not all of /cdn-cgi/challenge-platform/, of which JavaScript detections put a part into every page.
     _BodyMark("Cloudflare", b"_cf_chl_opt", _CLOUDFLARE),
     _BodyMark("Cloudflare", b"/orchestrate/chl_page/", _CLOUDFLARE),
@@ -150,7 +150,7 @@ BODY_MARKS: Final = (
 
 _STATUSES: Final = frozenset({200, 202, 401, 403, 405, 418, 429, 503})
 """Statuses of challenges."""
-MAX_SIZE: Final = 1 << 15
+_MAX_SIZE: Final = 1 << 15
 """Most bytes of a challenge."""
 _MAX_LINKS: Final = 16
 """Most addresses in a challenge; Anubis has 11."""
@@ -177,14 +177,14 @@ def refusal(status: int, headers: Headers, body: bytes) -> Refusal | None:
 
     A login wall by redirect, and an empty shell, need more: `returns_to` and `has_password`, `is_shell`.
     """
-    if (challenged := challenge(status, headers, body)) is not None:
+    if (challenged := _challenge(status, headers, body)) is not None:
         return challenged
     if status == 429 or (status == 503 and any(name.lower() == b"retry-after" for name, _ in headers)):
         return Refusal(RefusalKind.RATE_LIMITED)
     return Refusal(RefusalKind.LOGIN_WALL) if status == 401 else None
 
 
-def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
+def _challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
     """The challenge that an answer is, if it is one."""
     is_html = False
     for name, value in headers:
@@ -196,12 +196,12 @@ def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
     if not is_html or status not in _STATUSES:
         return None
     passes = status < 300
-    if len(body) > (_PASSING_SIZE if passes else MAX_SIZE) or _addresses(body) > _MAX_LINKS:
+    if len(body) > (_PASSING_SIZE if passes else _MAX_SIZE) or _addresses(body) > _MAX_LINKS:
         return None
     return _marked(body, body[:_PASSING_HEAD] if passes else body)
 
 
-_BY_HEADER: Final = {mark.name: mark for mark in HEADER_MARKS}
+_BY_HEADER: Final = {mark.name: mark for mark in _HEADER_MARKS}
 
 
 def _addresses(body: bytes) -> int:
@@ -211,7 +211,7 @@ def _addresses(body: bytes) -> int:
 
 
 def _marked(body: bytes, looked_at: bytes) -> Refusal | None:
-    marks = [mark for mark in BODY_MARKS if mark.sign in looked_at]
+    marks = [mark for mark in _BODY_MARKS if mark.sign in looked_at]
     if not marks:
         return None
     text = visible(body)

@@ -172,7 +172,7 @@ def relation_of(rel: str | None, kind: str | None = None) -> str | None:
 
 
 def _parts(kind: str, name: str, value: str) -> Iterator[Part]:
-    found = srcset(value) if name in _SETS else (value,)
+    found = _srcset(value) if name in _SETS else (value,)
     return (Part(kind, address) for address in found if not _is_inside(address))
 
 
@@ -187,8 +187,8 @@ _CANDIDATE = expression(r"[\s,]*+(?P<url>\S++)")
 _DESCRIPTORS = expression(r"(?:[^,(]|\([^)]*+\)?+)*+")
 
 
-def srcset(text: str) -> Iterator[str]:
-    """The addresses in an attribute `srcset` (HTML, section 4.8.4.2.2), whatever their descriptors say."""
+def _srcset(text: str) -> Iterator[str]:
+    """The addresses in an attribute `_srcset` (HTML, section 4.8.4.2.2), whatever their descriptors say."""
     position = 0
     while match := _CANDIDATE.match(text, position):
         address = match["url"]

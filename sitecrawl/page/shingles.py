@@ -4,11 +4,11 @@ Broder, "On the resemblance and containment of documents" (SEQUENCES 1997), take
 runs of so many words that stand in them, and compares those alone whose hash is 0 mod m, which are the same ones in
 every text. Two things are otherwise here.
 
-- What is sampled are words, not runs: one in `SCALE`, by its hash. Each is kept with the run of `WIDTH` words that it
-  ends and the run that it begins. It was said before if *either* run was. A list says what others say in another
+- What is sampled are words, not runs: one in `SCALE`, by its hash. Each is kept with the run of `_WIDTH` words that
+  it ends and the run that it begins. It was said before if *either* run was. A list says what others say in another
   order: of six words a name and a price, three of nine runs that touch them reach over into the next entry, and would
   be new in each order, but each word has a run that stays inside.
-- A sampled word has a level: it is at least n for one in 2^n of them. A text with more than `MOST` has only those of
+- A sampled word has a level: it is at least n for one in 2^n of them. A text with more than `_MOST` has only those of
   the lowest level with which it has no more, and so is bounded however long it is; samples of different levels still
   have words in common.
 
@@ -39,13 +39,13 @@ except ImportError:
 
 SCALE: Final = 8
 """A sampled word of a sample with the level 0 stands for so many words, and for twice as many with each level."""
-WIDTH: Final = 4
+_WIDTH: Final = 4
 """Words of a run."""
-MOST: Final = 512
+_MOST: Final = 512
 LEVELS: Final = 8
 UNIT_BYTES: Final = 8
 _PAGES: Final = 4
-MAX_BYTES: Final = 1 + MOST * UNIT_BYTES
+MAX_BYTES: Final = 1 + _MOST * UNIT_BYTES
 _WORD: Final = expression(
     "[0-9a-z\u00c0-\u0dff\u0f00-\u0fff\u1080-\u177f\u1800-\u1fff\u2c00-\u2fff]+"
     "|[\u0e00-\u0eff\u1000-\u107f\u1780-\u17ff\u3000-\ud7ff\ue000-\U0010ffff]"
@@ -65,25 +65,25 @@ def is_sampled(body: bytes) -> bool:
 def shingles(text: str) -> bytes:
     """The sample of `text`; of one byte where no word of it is sampled."""
     value = None if native is None else native.shingles(text if text.isascii() else text.lower())
-    return shingles_in_python(text) if value is None else value
+    return _shingles_in_python(text) if value is None else value
 
 
-def shingles_in_python(text: str) -> bytes:
+def _shingles_in_python(text: str) -> bytes:
     """The same without C."""
-    edge = [0] * (WIDTH - 1)
+    edge = [0] * (_WIDTH - 1)
     words = ["0" if word.isascii() and word.isdigit() else word for word in _WORD.findall(text.lower())]
     hashes = edge + list(map(CityHash64, words)) + edge
     units: dict[tuple[int, int], int] = {}
-    for at in range(WIDTH - 1, len(hashes) - WIDTH + 1):
+    for at in range(_WIDTH - 1, len(hashes) - _WIDTH + 1):
         if hashes[at] % SCALE == 0:
             level = _level(hashes[at])
-            begun = _run(hashes[at : at + WIDTH]) & -LEVELS | level
-            units[_run(hashes[at - WIDTH + 1 : at + 1]), begun] = level
+            begun = _run(hashes[at : at + _WIDTH]) & -LEVELS | level
+            units[_run(hashes[at - _WIDTH + 1 : at + 1]), begun] = level
     least = 0
-    while len(units) > MOST and least < LEVELS - 1:
+    while len(units) > _MOST and least < LEVELS - 1:
         least += 1
         units = {unit: level for unit, level in units.items() if level >= least}
-    return bytes([least]) + b"".join(_UNIT.pack(*unit) for unit in list(units)[:MOST])
+    return bytes([least]) + b"".join(_UNIT.pack(*unit) for unit in list(units)[:_MOST])
 
 
 def _level(word: int) -> int:

@@ -11,14 +11,14 @@ itself off that way: of an article of 60 words behind a menu of 3,000 all is new
 `_PRIOR` words that are not new stand for the doubt about a short text: the date on an empty day is not all news.
 
 What was shown is a Bloom filter of runs (Bloom 1970) in layers: the first has room for `_FIRST` sampled words, each
-further one for `_GROWTH` times as many, up to `LARGEST`. A host of one page takes some hundred bytes, one that has
+further one for `_GROWTH` times as many, up to `_LARGEST`. A host of one page takes some hundred bytes, one that has
 shown 350,000 words 130 kB. From there on each layer takes only words of one level more, half as many as the one
 before (Flajolet, "On adaptive sampling", 1990): memory grows by 98 kB each time that the host's text doubles, nothing
 is forgotten, and the figures stay right on average. A full layer takes 1 in 280 runs for its own that are not.
 
-What is common is what more than half of the pages of late have voted for: at `WINDOW` pages all votes are halved, so
+What is common is what more than half of the pages of late have voted for: at `_WINDOW` pages all votes are halved, so
 that a new menu takes itself off, too. Only what was shown before is voted for, so a host of one page has no such
-table, and no host one of more than `MAX_ENTRIES` entries of 5 bytes.
+table, and no host one of more than `_MAX_ENTRIES` entries of 5 bytes.
 
 Invariants: a text that was looked at brings no new word when it is looked at again, nor do its parts of six words and
 more in another order, in texts that are not so short that more of their words are sampled; the sizes of sample and
@@ -156,25 +156,25 @@ _PRIOR: Final = 16
 """Words; two of the sampled ones."""
 _FIRST: Final = 32
 _GROWTH: Final = 4
-WORD_BYTES: Final = 3
+_WORD_BYTES: Final = 3
 """Of a layer for each: 12 bits a run, of which `_PROBES` are set."""
-FULL_LAYERS: Final = 6
+_FULL_LAYERS: Final = 6
 """Of all levels: those that come after have one more each."""
-LARGEST: Final = _FIRST * _GROWTH ** (FULL_LAYERS - 1)
+_LARGEST: Final = _FIRST * _GROWTH ** (_FULL_LAYERS - 1)
 """Sampled words that a layer has room for."""
-_MAX_LAYERS: Final = FULL_LAYERS + LEVELS - 1
-WINDOW: Final = 64
+_MAX_LAYERS: Final = _FULL_LAYERS + LEVELS - 1
+_WINDOW: Final = 64
 """Pages."""
 _MIN_PAGES: Final = 3
 """Pages before anything counts as common."""
 _SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
-MAX_ENTRIES: Final = 2_048
+_MAX_ENTRIES: Final = 2_048
 """`_SPARE` times as many as a sample has words."""
 _HALVES: Final = bytes(_vote // 2 for _vote in range(256))
 
 
-class Novelty(NamedTuple):
+class _Novelty(NamedTuple):
     """How much of a page's text its host had not shown."""
 
     share: float
@@ -197,7 +197,7 @@ class ShownText:
         self._pages = 0
         """Pages that have voted, halved with the votes."""
 
-    def look(self, sample: bytes) -> Novelty:
+    def look(self, sample: bytes) -> _Novelty:
         """How much of a page with this sample is new; then count it as shown."""
         level = max(sample[0], self.level)
         half = self._pages // 2 if self._pages >= _MIN_PAGES else -1
@@ -206,12 +206,12 @@ class ShownText:
             self._vote(found.repeated)
         self._add(found.unshown)
         scale = SCALE << level
-        return Novelty(found.new * scale / ((found.new + found.known) * scale + _PRIOR), found.new * scale)
+        return _Novelty(found.new * scale / ((found.new + found.known) * scale + _PRIOR), found.new * scale)
 
     @property
     def level(self) -> int:
         """Sampled words with a lower one are not looked at."""
-        return max(len(self._layers) - FULL_LAYERS, 0)
+        return max(len(self._layers) - _FULL_LAYERS, 0)
 
     @property
     def size(self) -> int:
@@ -222,7 +222,7 @@ class ShownText:
         while units:
             if not self._room:
                 if len(self._layers) == _MAX_LAYERS:  # more text than any host has: the filter errs more often
-                    self._room = LARGEST
+                    self._room = _LARGEST
                 else:
                     self._grow()
             now, units = units[: self._room * UNIT_BYTES], units[self._room * UNIT_BYTES :]
@@ -231,16 +231,16 @@ class ShownText:
 
     def _grow(self) -> None:
         self._room = _room_of(len(self._layers))
-        self._layers.append(bytearray(self._room * WORD_BYTES))
+        self._layers.append(bytearray(self._room * _WORD_BYTES))
 
     def _vote(self, repeated: bytes) -> None:
         """Count a vote for runs that a further page repeats."""
         runs = array("I", dict.fromkeys(memoryview(repeated).cast("I")))
-        while len(self._votes) // _VOTE_BYTES < min(_SPARE * len(runs), MAX_ENTRIES):
+        while len(self._votes) // _VOTE_BYTES < min(_SPARE * len(runs), _MAX_ENTRIES):
             self._widen()
         _vote(self._votes, runs.tobytes())
         self._pages += 1
-        if self._pages == WINDOW:
+        if self._pages == _WINDOW:
             self._pages //= 2
             self._votes[_VOTE_BYTES - 1 :: _VOTE_BYTES] = self._votes[_VOTE_BYTES - 1 :: _VOTE_BYTES].translate(
                 _HALVES
@@ -261,4 +261,4 @@ class ShownText:
 
 
 def _room_of(layer: int) -> int:
-    return int(_FIRST * _GROWTH ** min(layer, FULL_LAYERS - 1))
+    return int(_FIRST * _GROWTH ** min(layer, _FULL_LAYERS - 1))

@@ -22,7 +22,7 @@ from cityhash import CityHash64
 
 from sitecrawl.base.compiled import native
 
-MAX_WORDS: Final = 1024
+_MAX_WORDS: Final = 1024
 """Words that are looked at, from the start of the text: what is longer is told apart by its beginning."""
 
 BITS: Final = 64
@@ -34,12 +34,12 @@ _ALL: Final = (1 << BITS) - 1
 def simhash(text: str) -> int:
     """The SimHash of `text`, from 0 to 2^64 - 1; 0 for a text without words."""
     value = None if native is None else native.simhash(text if text.isascii() else text.lower())
-    return simhash_in_python(text) if value is None else value
+    return _simhash_in_python(text) if value is None else value
 
 
-def simhash_in_python(text: str) -> int:
+def _simhash_in_python(text: str) -> int:
     """The same without C."""
-    hashes = array("Q", list(map(CityHash64, text.lower().split(maxsplit=MAX_WORDS)[:MAX_WORDS])))
+    hashes = array("Q", list(map(CityHash64, text.lower().split(maxsplit=_MAX_WORDS)[:_MAX_WORDS])))
     side_by_side, count = int.from_bytes(hashes.tobytes(), "little"), len(hashes)
     if count > 1:
         count -= 1

@@ -129,10 +129,10 @@ def _redirect_to(exchange: Exchange) -> str | None:
 
 
 def _media_type(exchange: Exchange) -> str:
-    return header(exchange, b"content-type").partition(";")[0].strip().lower()
+    return _header(exchange, b"content-type").partition(";")[0].strip().lower()
 
 
-def header(exchange: Exchange, name: bytes) -> str:
+def _header(exchange: Exchange, name: bytes) -> str:
     """The first header of that lower-case name; empty if there is none."""
     for candidate, value in exchange.headers:
         if candidate.lower() == name:
@@ -148,7 +148,7 @@ def kind_of(exchange: Exchange, page: PageItem | None) -> CaptureKind:
         return "robots"
     if page is not None and page.quarantined:
         return "quarantined"
-    if 300 <= exchange.status < 400 and header(exchange, b"location").strip():
+    if 300 <= exchange.status < 400 and _header(exchange, b"location").strip():
         return "redirect"
     if exchange.status >= 400:
         return "error"

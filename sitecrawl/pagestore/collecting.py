@@ -32,7 +32,7 @@ _CHECKPOINT: Final = 10_000
 """Captures between two checkpoints of the result."""
 
 
-class Collected(NamedTuple):
+class _Collected(NamedTuple):
     """Numbers of written captures."""
 
     captures: int
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     """Whether one of them is a 304."""
 
 
-def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: Void = NONE_VOID) -> Collected:
+def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: Void = NONE_VOID) -> _Collected:
     """Write the captures of the directories `workers` that are not `void` into the empty directory `target`.
 
     Raises `StorageError` if it is not empty, or files cannot be read or written, and `CorruptFile` for a damaged
@@ -102,7 +102,7 @@ class _Collecting:
         self._store = store
         self._ids = new_ids(reader)
 
-    def run(self) -> Collected:
+    def run(self) -> _Collected:
         left_out = pages = 0
         for one in found_in(self._reader, [len(ids) - 1 for ids in self._ids]):
             if one.counts or one.is_unmodified_since:
@@ -111,7 +111,7 @@ class _Collecting:
             else:
                 left_out += 1
         self._store.checkpoint()
-        return Collected(self._store.last_id, pages, left_out)
+        return _Collected(self._store.last_id, pages, left_out)
 
     def _copy(self, found: Found) -> None:
         capture, ids, reader = found.capture, self._ids[found.number], self._reader.readers[found.number]

@@ -64,7 +64,7 @@ class DatabaseOptions:
     """Seconds of retries with growing pauses after a lost connection."""
 
 
-def page_table(name: str) -> sa.Table:
+def _page_table(name: str) -> sa.Table:
     """The table of pages: its columns mean what the fields of `PageItem` mean."""
     return sa.Table(
         name,
@@ -131,7 +131,7 @@ class DatabaseStore(Participant):
     """Key column of a crawl's rows."""
     what: ClassVar[str] = "pages"
     """Kind of rows, for messages."""
-    make_table: Callable[[str], sa.Table] = staticmethod(page_table)
+    make_table: Callable[[str], sa.Table] = staticmethod(_page_table)
     make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(_page_row)
 
     def __init__(self, options: DatabaseOptions) -> None:

@@ -24,10 +24,10 @@ def http_head(start_line: str, headers: Headers, body: bytes) -> bytes:
     """The HTTP message with this body, up to the body: start line and headers, with the blank line."""
     start = start_line.encode("ascii", "replace")
     head = native.http_head(start, headers, len(body), _MAX_HEAD) if native is not None else None
-    return head if head is not None else http_head_in_python(start, headers, len(body), _MAX_HEAD)
+    return head if head is not None else _http_head_in_python(start, headers, len(body), _MAX_HEAD)
 
 
-def http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:
+def _http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:
     """Start line and headers of an HTTP message, with the blank line, at most `room` bytes (line breaks not
     counted). Headers added here are not counted.
     """

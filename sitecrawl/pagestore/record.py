@@ -64,7 +64,7 @@ class WarcOptions:
     """Whether a known body is stored as a reference (WARC section 6.7.2) and not again."""
 
 
-REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 NOT_MODIFIED = 304
 
@@ -156,10 +156,10 @@ def digest(data: bytes) -> str:
 
 def base32(digest: bytes) -> str:
     """A SHA-1 in the form that CDX indexes and other crawlers' WARC files use (without the `sha1:` label)."""
-    return native.base32(digest) if native is not None else base32_in_python(digest)
+    return native.base32(digest) if native is not None else _base32_in_python(digest)
 
 
-def base32_in_python(data: bytes) -> str:
+def _base32_in_python(data: bytes) -> str:
     return base64.b32encode(data).decode("ascii")
 
 
@@ -167,7 +167,7 @@ _NO_PAYLOAD = digest(b"")
 
 
 @lru_cache(maxsize=16)  # request and response of an exchange have the same
-def warc_date(seconds: float) -> str:
+def _warc_date(seconds: float) -> str:
     """A WARC-Date (section 5.4) to the microsecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
@@ -193,7 +193,7 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
     fields_of = [*described.items(), *(("robots-exception", one) for one in options.robots_exceptions)]
     lines = (f"{name}: {_one_line(value)}\r\n" for name, value in fields_of if value)
     fields = (
-        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(created)}\r\n"
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {new_record_id()}\r\nWARC-Date: {_warc_date(created)}\r\n"
         f"WARC-Filename: {filename}\r\nContent-Type: application/warc-fields\r\n"
     )
     return _record(fields, b"", "".join(lines).encode())
@@ -241,7 +241,7 @@ def revisit(
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
     """
-    profile = _NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE
+    profile = _NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else _REVISIT_PROFILE
     fields = (
         f"{_exchange_fields('revisit', response_id, exchange)}{_reading_fields(reading)}"
         f"{_reference(profile, original)}"
@@ -264,7 +264,7 @@ def resource(
     """
     kind = "revisit" if original is not None else "resource" if exchange.status < 400 else "metadata"
     types = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type"]
-    reference = _reference(REVISIT_PROFILE, original) if original is not None else ""
+    reference = _reference(_REVISIT_PROFILE, original) if original is not None else ""
     content_type = _one_line(types[-1]) if types else "application/octet-stream"
     fields = (
         f"{_exchange_fields(kind, record_id, exchange)}{_reading_fields(reading)}{_STATUS}: {exchange.status}\r\n"
@@ -318,7 +318,7 @@ def message_of(record: Record) -> HttpMessage:
 def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> str:
     ip = f"WARC-IP-Address: {exchange.ip}\r\n" if exchange.ip else ""
     return (
-        f"WARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(exchange.started)}\r\n"
+        f"WARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {_warc_date(exchange.started)}\r\n"
         f"WARC-Target-URI: {warc_uri(exchange.url)}\r\n{ip}{_protocol_field(exchange)}"
     )
 
@@ -342,7 +342,7 @@ def _reference(profile: str, original: tuple[str, float]) -> str:
     url, fetched = original
     return (
         f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {warc_uri(url)}\r\n"
-        f"WARC-Refers-To-Date: {warc_date(fetched)}\r\n"
+        f"WARC-Refers-To-Date: {_warc_date(fetched)}\r\n"
     )
 
 

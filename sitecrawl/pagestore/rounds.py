@@ -20,7 +20,7 @@ from sitecrawl.crawldir.directory import database_to_read, manifest_of
 from sitecrawl.crawldir.meta import ROUNDS
 from sitecrawl.pagestore.reader import LAST_ID
 
-MOST: Final = 1_000
+_MOST: Final = 1_000
 """Rounds that are remembered: the last ones."""
 
 
@@ -101,5 +101,5 @@ def span_of(rounds: Sequence[Round], number: int | None = None) -> tuple[int, in
 
 
 def pack_rounds(rounds: Sequence[Round]) -> bytes:
-    packed: bytes = msgpack.packb([asdict(one) for one in rounds[-MOST:]])
+    packed: bytes = msgpack.packb([asdict(one) for one in rounds[-_MOST:]])
     return packed

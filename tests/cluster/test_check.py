@@ -19,14 +19,14 @@ from sharing import ALL, CRAWL, FINGERPRINTS, PARTITIONS, Frozen, begin, dead, o
 from sitecrawl.cluster.entries import pack_entry
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.pagestore.warc_store import WarcStore
-from sitecrawl.plugins.checking.redis_check import Checked, check
+from sitecrawl.plugins.checking.redis_check import _Checked, check
 
 
 def key(partition: int, name: str) -> str:
     return Keys(CRAWL, PARTITIONS).base(partition) + name
 
 
-def checked(redis: Server, *directories: Path) -> Checked:
+def checked(redis: Server, *directories: Path) -> _Checked:
     with on_redis(redis) as crawl:
         return check(crawl, directories)
 
@@ -45,17 +45,17 @@ def whole(redis: Server, finished: Frozen, tmp_path: Path) -> list[Path]:
 class TestSound:
     def test_before_anything(self, redis: Server) -> None:
         begin(redis)
-        assert checked(redis) == Checked()
+        assert checked(redis) == _Checked()
 
     def test_half_done(self, redis: Server, workers: list[Path]) -> None:
         """Killed workers are no fault, nor pages of theirs of which Redis has not heard."""
-        assert checked(redis, *workers) == Checked()
+        assert checked(redis, *workers) == _Checked()
         work(redis, workers[1:], 40)
         dead(redis)
-        assert checked(redis, *workers) == Checked()
+        assert checked(redis, *workers) == _Checked()
 
     def test_at_the_end(self, redis: Server, whole: list[Path]) -> None:
-        assert checked(redis, *whole) == Checked()
+        assert checked(redis, *whole) == _Checked()
         assert sorted(url for worker in whole for url in stored(worker)) == sorted(ALL)
 
     def test_while_workers_are_at_work(self, redis: Server, workers: list[Path]) -> None:
@@ -167,4 +167,4 @@ def test_pages_behind_the_last_checkpoint(redis: Server, workers: list[Path]) ->
     with closing(WarcStore(workers[0])) as pages:
         pages.put(behind, page(behind))
         pages.checkpoint()
-    assert checked(redis, *workers) == Checked()
+    assert checked(redis, *workers) == _Checked()

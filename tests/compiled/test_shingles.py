@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.compiled import Native
-from sitecrawl.page.shingles import shingles_in_python
+from sitecrawl.page.shingles import _shingles_in_python
 
 LETTERS = "aZ09_éİΣßก中ကក\u00a0\u2014\u10a0\u0dff\u0e00\u0eff\u0f00\u1080\u177f\u1800\u2bff\u2c00\u3000\uac00😀\0"
 
@@ -31,13 +31,13 @@ def shingles(native: Native, text: str) -> bytes | None:
 @given(st.text())
 def test_any_text(native: Native, text: str) -> None:
     """Letters of all scripts, controls and NULs among them."""
-    assert shingles(native, text) == shingles_in_python(text)
+    assert shingles(native, text) == _shingles_in_python(text)
 
 
 @given(st.lists(st.text(LETTERS, max_size=9) | st.integers().map(str), max_size=200).map(" ".join))
 def test_words_of_all_kinds(native: Native, text: str) -> None:
     """Both part words at the same characters."""
-    assert shingles(native, text) == shingles_in_python(text)
+    assert shingles(native, text) == _shingles_in_python(text)
 
 
 @pytest.mark.deep
@@ -46,7 +46,7 @@ def test_every_character(native: Native) -> None:
     for start in range(0, sys.maxunicode + 1, 0x400):
         codes = [code for code in range(start, start + 0x400) if not 0xD800 <= code < 0xE000]
         text = " ".join(f"{code % 40}{chr(code)}b" for code in codes)
-        assert shingles(native, text) == shingles_in_python(text), f"from {start:x} on"
+        assert shingles(native, text) == _shingles_in_python(text), f"from {start:x} on"
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 3, 4, 5, 100, 4000, 5000, 100_000])
@@ -55,7 +55,7 @@ def test_any_number_of_words(native: Native, words: int, kinds: int) -> None:
     """Texts with fewer words than a run, and with more than a sample has room for."""
     source = random.Random(words)
     text = " ".join(f"w{source.randrange(kinds)}" for _ in range(words))
-    assert shingles(native, text) == shingles_in_python(text)
+    assert shingles(native, text) == _shingles_in_python(text)
 
 
 @pytest.mark.parametrize("other", ["\ud800", b"bytes", None])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.compiled import Native
-from sitecrawl.page.simhash import MAX_WORDS, simhash_in_python
+from sitecrawl.page.simhash import _MAX_WORDS, _simhash_in_python
 
 SPACES = [chr(code) for code in range(0x10000) if chr(code).isspace()]  # beyond there is none
 
@@ -32,13 +32,13 @@ def simhash(native: Native, text: str) -> int | None:
 @given(st.text())
 def test_any_text(native: Native, text: str) -> None:
     """Letters of all scripts, controls and NULs among them."""
-    assert simhash(native, text) == simhash_in_python(text)
+    assert simhash(native, text) == _simhash_in_python(text)
 
 
 @given(st.lists(st.text("aZ09é中İΣ\0", max_size=70) | st.sampled_from(SPACES), max_size=60).map("".join))
 def test_words_between_spaces_of_all_kinds(native: Native, text: str) -> None:
     """Both split at the same characters, and hash words of all lengths alike."""
-    assert simhash(native, text) == simhash_in_python(text)
+    assert simhash(native, text) == _simhash_in_python(text)
 
 
 def test_every_character_ends_a_word_or_does_not() -> None:
@@ -47,9 +47,9 @@ def test_every_character_ends_a_word_or_does_not() -> None:
     planes = [range(start, start + 0x1000) for start in range(0, 0x11000, 0x1000)]
     for plane in planes:
         text = "".join(f"a{chr(code)}b" for code in plane if not 0xD800 <= code < 0xE000)
-        for start in range(0, len(text), 3 * MAX_WORDS // 2):  # at most so many words are looked at
-            part = text[start : start + 3 * MAX_WORDS // 2]
-            assert simhash(native, part) == simhash_in_python(part), f"at {ord(part[1]):x}"
+        for start in range(0, len(text), 3 * _MAX_WORDS // 2):  # at most so many words are looked at
+            part = text[start : start + 3 * _MAX_WORDS // 2]
+            assert simhash(native, part) == _simhash_in_python(part), f"at {ord(part[1]):x}"
 
 
 def test_a_word_of_any_length(native: Native) -> None:
@@ -57,7 +57,7 @@ def test_a_word_of_any_length(native: Native) -> None:
     for length in (*range(70), 127, 128, 129, 191, 192, 193, 1000, 100_000):
         for seed in range(5):
             word = "".join(random.Random(seed).choices("abcdefghijklmnopqrstuvwxyz0123456789-", k=length))
-            assert simhash(native, word) == simhash_in_python(word), (length, seed)
+            assert simhash(native, word) == _simhash_in_python(word), (length, seed)
 
 
 @pytest.mark.parametrize("kinds", [1, 3, 5000])
@@ -65,13 +65,13 @@ def test_any_number_of_words(native: Native, kinds: int) -> None:
     """As many of them as are looked at, one fewer and one more; all alike, which makes the greatest counts."""
     for words in (0, 1, 2, 3, 4, 63, 64, 65, 1022, 1023, 1024, 1025, 5000):
         text = " ".join(f"w{n % kinds}" for n in range(words))
-        assert simhash(native, text) == simhash_in_python(text), words
+        assert simhash(native, text) == _simhash_in_python(text), words
 
 
 def test_an_enormous_text(native: Native) -> None:
     """Only its beginning is looked at, whether it has any words or one."""
     for text in ("word " * 2_000_000, " " * 10_000_000, "x" * 10_000_000):
-        assert simhash(native, text) == simhash_in_python(text)
+        assert simhash(native, text) == _simhash_in_python(text)
 
 
 class Text(str):

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.compiled import Native
-from sitecrawl.pagestore.http_head import http_head_in_python
-from sitecrawl.pagestore.record import base32_in_python
+from sitecrawl.pagestore.http_head import _http_head_in_python
+from sitecrawl.pagestore.record import _base32_in_python
 
 FRAMING = [b"Content-Length", b"content-LENGTH", b"Transfer-Encoding", b"TRANSFER-ENCODING", b"Content-Lengthy"]
 NAMES = st.sampled_from([*FRAMING, b"A", b"~!", b"Content-Type"])
@@ -40,13 +40,13 @@ def native() -> Native:
 @given(PLAIN, st.sampled_from([0, 5, 10**18]), st.integers(-1, 200))
 def test_plain_headers(native: Native, headers: list[tuple[bytes, bytes]], size: int, room: int) -> None:
     """It makes all of them itself, wherever the room ends."""
-    assert native.http_head(LINE, headers, size, room) == http_head_in_python(LINE, headers, size, room)
+    assert native.http_head(LINE, headers, size, room) == _http_head_in_python(LINE, headers, size, room)
 
 
 @given(ANY, st.integers(0, 120))
 def test_any_headers(native: Native, headers: list[tuple[bytes, bytes]], room: int) -> None:
     """It makes what its twin makes, or nothing."""
-    assert native.http_head(LINE, headers, 5, room) in {http_head_in_python(LINE, headers, 5, room), None}
+    assert native.http_head(LINE, headers, 5, room) in {_http_head_in_python(LINE, headers, 5, room), None}
 
 
 def test_every_byte(native: Native) -> None:
@@ -58,7 +58,7 @@ def test_every_byte(native: Native) -> None:
             ((b"A", b"x" + one + b"y"), one not in b"\r\n\0"),
             ((b"Content-Length", one + b"5" + one), one not in b"\r\n\0"),
         ]:
-            twins = http_head_in_python(LINE, [header], 5, 99)
+            twins = _http_head_in_python(LINE, [header], 5, 99)
             assert native.http_head(LINE, [header], 5, 99) == (twins if is_plain else None)
 
 
@@ -77,7 +77,7 @@ def test_what_it_leaves_to_its_twin(native: Native, headers: Any) -> None:
 def test_many_lines_that_do_not_fit(native: Native) -> None:
     """What is left out takes no memory."""
     headers = [(b"A", b"a" * 10_000), (b"B", b"b")] * 100
-    assert native.http_head(LINE, headers, 5, 30) == http_head_in_python(LINE, headers, 5, 30)
+    assert native.http_head(LINE, headers, 5, 30) == _http_head_in_python(LINE, headers, 5, 30)
 
 
 @pytest.mark.parametrize("wrong", [(), (None, [], 1, 1), ("x", [], 1, 1), (b"x", [], "1", 1), (b"x", [], 1)])
@@ -90,7 +90,7 @@ def test_other_arguments(native: Native, wrong: tuple[Any, ...]) -> None:
 @given(st.binary(max_size=60))
 def test_base32(native: Native, data: bytes) -> None:
     """Of any length, though digests have 20 bytes."""
-    assert native.base32(data) == base32_in_python(data)
+    assert native.base32(data) == _base32_in_python(data)
 
 
 @pytest.mark.parametrize("wrong", [None, "x", 5, bytearray(20)])

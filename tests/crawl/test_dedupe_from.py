@@ -19,7 +19,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from pagestore_helpers import assert_checkers_pass, stored, warc_files
 
 from sitecrawl.pagestore import PageReader
-from sitecrawl.pagestore.record import REVISIT_PROFILE, warc_date
+from sitecrawl.pagestore.record import _REVISIT_PROFILE, _warc_date
 from sitecrawl.plugins.checking.crawl import check, repair
 
 WORDS = " ".join(f"word{number}" for number in range(2_000))
@@ -92,8 +92,8 @@ def test_stored_once(made: Nights) -> None:
     heads = [head for file in warc_files(made.second) for head in revisits(file)]
     assert len(heads) == len(site())  # all but one, and the answer for robots.txt
     for head in heads:
-        assert head["WARC-Profile"] == REVISIT_PROFILE
-        assert head["WARC-Refers-To-Date"] == warc_date(times[head["WARC-Refers-To-Target-URI"]])
+        assert head["WARC-Profile"] == _REVISIT_PROFILE
+        assert head["WARC-Refers-To-Date"] == _warc_date(times[head["WARC-Refers-To-Target-URI"]])
     assert_checkers_pass(made.second)
     assert [str(problem) for problem in check(made.second).problems] == []
 

@@ -9,7 +9,7 @@ from typing import Any
 from sitecrawl.plugins.export.documents import worker
 from sitecrawl.plugins.export.documents.document import DocumentLimits
 
-READ = worker.answer
+READ = worker._answer
 
 
 def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
@@ -30,5 +30,5 @@ def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tupl
 
 
 if __name__ == "__main__":
-    vars(worker)["answer"] = answer
+    vars(worker)["_answer"] = answer
     worker.main()

@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 from sitecrawl.page.links import PageOptions
-from sitecrawl.page.process_serving import SOCKET
+from sitecrawl.page.process_serving import _SOCKET
 from sitecrawl.plugins.isolation import worker
 
-READ = worker.answer
+READ = worker._answer
 
 
 def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
@@ -28,7 +28,7 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
     if is_to("exit"):
         os._exit(3)
     if is_to("noise"):
-        os.write(SOCKET, b"\xff" * 64)
+        os.write(_SOCKET, b"\xff" * 64)
     if is_to("swap"):
         said, content = READ(request, b"", options)
         said["facts"]["links"] = [["file:///etc/passwd", "", "a", False]]
@@ -37,5 +37,5 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
 
 
 if __name__ == "__main__":
-    vars(worker)["answer"] = answer
+    vars(worker)["_answer"] = answer
     worker.main()

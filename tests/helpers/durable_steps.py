@@ -44,7 +44,7 @@ END = (
     "frontier.seen.bloom.ScalableBloom.save: replace",
     "frontier.seen.bloom.ScalableBloom.save: directory",
     "frontier.urls.crawl_seen.CrawlSeen.save: batch",
-    "plugins.remote.copy.write_snapshot: unlink",
+    "plugins.remote.copy._write_snapshot: unlink",
     "plugins.remote.copy._Upload.send: unlink",
 )
 

@@ -16,7 +16,7 @@ from silence import silent
 from waiting import PATIENCE, until_async
 
 from sitecrawl.http import Download, Lacking, Want
-from sitecrawl.http.blame import Blame, Lifeline, is_no_route, is_silence, own_want
+from sitecrawl.http.blame import Blame, _Lifeline, is_no_route, is_silence, own_want
 
 HERE = "127.0.0.1"
 
@@ -132,9 +132,9 @@ async def everybody(party: str) -> bool:
     return True
 
 
-def lifeline(ask: Callable[[str], Awaitable[bool]], story: Callable[[Lifeline], Awaitable[None]]) -> None:
+def lifeline(ask: Callable[[str], Awaitable[bool]], story: Callable[[_Lifeline], Awaitable[None]]) -> None:
     async def whole() -> None:
-        await story(Lifeline(ask, 1.0))
+        await story(_Lifeline(ask, 1.0))
 
     asyncio.run(whole())
 
@@ -142,7 +142,7 @@ def lifeline(ask: Callable[[str], Awaitable[bool]], story: Callable[[Lifeline], 
 def test_three_are_everybody() -> None:
     """Where nobody has ever been heard, two silent hosts may well be down; however often they are."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         assert not await line.is_cut("a", stated=False)
         assert not await line.is_cut("a", stated=False)
         assert not await line.is_cut("b", stated=False)
@@ -157,7 +157,7 @@ def test_three_are_everybody() -> None:
 def test_what_is_stated_needs_no_others() -> None:
     """Kernel or name server know that nothing gets through."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         assert await line.is_cut("a", stated=True)
 
     lifeline(nobody, story)
@@ -166,7 +166,7 @@ def test_what_is_stated_needs_no_others() -> None:
 def test_a_sign_after_it_clears_the_network() -> None:
     """Whoever is heard from after a silence shows that it is the host's."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         line.heard("other")
         silence = asyncio.ensure_future(line.is_cut("a", stated=True))
         await asyncio.sleep(0)
@@ -179,7 +179,7 @@ def test_a_sign_after_it_clears_the_network() -> None:
 def test_those_who_answered_are_asked() -> None:
     """Where nobody is heard by himself: one who is still there clears the network."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         line.heard("other")
         for party in ("a", "b", "c", "d"):
             assert not await line.is_cut(party, stated=True)
@@ -190,7 +190,7 @@ def test_those_who_answered_are_asked() -> None:
 def test_nobody_answers_any_more() -> None:
     """The silent host and two who had answered, and do not, are everybody."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         line.heard("one")
         line.heard("two")
         assert await line.is_cut("a", stated=False)
@@ -201,7 +201,7 @@ def test_nobody_answers_any_more() -> None:
 def test_the_own_silence_is_no_witness() -> None:
     """A crawl of one host knows of nobody else: when that is silent it is its own fault, unless that is stated."""
 
-    async def story(line: Lifeline) -> None:
+    async def story(line: _Lifeline) -> None:
         line.heard("a")
         assert not await line.is_cut("a", stated=False)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.http.cookies import COOKIE_SIZE, PER_SITE, BadCookies, CookieStore, read_cookies
+from sitecrawl.http.cookies import _COOKIE_SIZE, _PER_SITE, BadCookies, CookieStore, read_cookies
 
 SITE = "https://www.shop.example"
 
@@ -29,7 +29,7 @@ def setting(*cookies: str) -> list[tuple[bytes, bytes]]:
         ("a=1; Max-Age=0", f"{SITE}/", False),
         ("a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", f"{SITE}/", False),
         ("a=\x01", f"{SITE}/", False),
-        (f"a={'x' * COOKIE_SIZE}", f"{SITE}/", False),
+        (f"a={'x' * _COOKIE_SIZE}", f"{SITE}/", False),
     ],
 )
 def test_where_a_cookie_goes(cookie: str, url: str, is_sent: bool) -> None:
@@ -158,9 +158,9 @@ def test_only_its_owner_reads_it(tmp_path: Path) -> None:
 def test_a_site_has_so_many() -> None:
     """What a site sets beyond its share is left out, and what it has may still change."""
     store = CookieStore()
-    store.heard(SITE, setting(*(f"n{n}=1" for n in range(2 * PER_SITE)), "n0=2"))
-    assert (len(store), store.left_out) == (PER_SITE, PER_SITE)
-    assert store.header(SITE).count("=") == PER_SITE
+    store.heard(SITE, setting(*(f"n{n}=1" for n in range(2 * _PER_SITE)), "n0=2"))
+    assert (len(store), store.left_out) == (_PER_SITE, _PER_SITE)
+    assert store.header(SITE).count("=") == _PER_SITE
     assert store.has(SITE, "n0")
     assert "n0=2" in store.header(SITE)
 

@@ -10,7 +10,7 @@ import pytest
 
 from sitecrawl.http import Found, Lacking, Names, NotAnswered, UnknownHost, Unresolved, Want
 from sitecrawl.http import names as rules
-from sitecrawl.http.names import FIRST_REST, LONGEST_REST, SLOW, ZONE_PLACES, _labels
+from sitecrawl.http.names import _FIRST_REST, _LONGEST_REST, _SLOW, _ZONE_PLACES, _labels
 
 
 class Servers:
@@ -62,7 +62,7 @@ def run(story: Callable[[Servers], Coroutine[Any, Any, None]]) -> None:
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look-up is slow from the start."""
-    monkeypatch.setattr(rules, "SLOW", 0.0)
+    monkeypatch.setattr(rules, "_SLOW", 0.0)
 
 
 def test_downloads_that_wait_have_few_places() -> None:
@@ -87,15 +87,15 @@ def test_a_zone_has_few_places() -> None:
     """So many look-ups of one zone are slow, and no other of it begins; those of other zones do."""
 
     async def story(servers: Servers) -> None:
-        servers.begin(*(f"h{number}.dead.example" for number in range(ZONE_PLACES)))
+        servers.begin(*(f"h{number}.dead.example" for number in range(_ZONE_PLACES)))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        servers.now += SLOW
+        servers.now += _SLOW
         for number in range(100):
             with pytest.raises(Lacking) as lacking:
                 await servers.names.look_up(f"x{number}.dead.example")
             assert lacking.value.want is Want.LOOKUPS
-        assert len(servers.asked) == ZONE_PLACES
+        assert len(servers.asked) == _ZONE_PLACES
         await servers.names.look_up("www.good.example")
 
     run(story)
@@ -121,7 +121,7 @@ def test_a_silent_name_is_not_asked_for_again() -> None:
     async def story(servers: Servers) -> None:
         await servers.silent("dead.example")
         await servers.silent("dead.example")  # nobody has answered: it may be the name server that is gone
-        for rest in (FIRST_REST, 2 * FIRST_REST, 4 * FIRST_REST, LONGEST_REST, LONGEST_REST):
+        for rest in (_FIRST_REST, 2 * _FIRST_REST, 4 * _FIRST_REST, _LONGEST_REST, _LONGEST_REST):
             servers.now += 1
             with pytest.raises(UnknownHost):
                 await servers.names.look_up("no.good.example")
@@ -167,7 +167,7 @@ def test_a_silence_that_is_its_own() -> None:
 
 def test_a_look_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is asked, and however long that would wait."""
-    monkeypatch.setattr(rules, "LONGEST", 0.0)
+    monkeypatch.setattr(rules, "_LONGEST", 0.0)
 
     async def story(servers: Servers) -> None:
         with pytest.raises(Unresolved):

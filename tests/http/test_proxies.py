@@ -13,7 +13,7 @@ from http_clients import OK, Handler, answering, client, ends, get, serving
 from waiting import PATIENCE
 
 from sitecrawl.http import Client, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want
-from sitecrawl.http.proxies import FIRST_PAUSE, LONGEST_PAUSE, Proxies
+from sitecrawl.http.proxies import _FIRST_PAUSE, _LONGEST_PAUSE, Proxies
 
 HERE = "127.0.0.1"
 PROXY, OTHER = Proxy("http", "127.0.0.8", 3128), Proxy("http", "127.0.0.9", 3128)
@@ -170,9 +170,9 @@ class TestOutages:
             self.fail(proxies)
             begun = self.now
             while proxies.left_alone(PROXY) is not None:
-                self.now += FIRST_PAUSE
+                self.now += _FIRST_PAUSE
             seconds.append(self.now - begun)
-        assert seconds == [min(FIRST_PAUSE * 2**n, LONGEST_PAUSE) for n in range(8)]
+        assert seconds == [min(_FIRST_PAUSE * 2**n, _LONGEST_PAUSE) for n in range(8)]
 
     def test_it_answers_again(self, proxies: Proxies) -> None:
         """At once it may be asked, and the next outage begins with a short pause."""

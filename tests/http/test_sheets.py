@@ -2,7 +2,7 @@
 
 import pytest
 
-from sitecrawl.http.sheets import NOTHING, RobotsException, Sheet, Sheets, names
+from sitecrawl.http.sheets import _NOTHING, RobotsException, Sheet, Sheets, names
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_which_hosts_a_pattern_names(pattern: str, host: str, is_named: bool) ->
 class TestSheets:
     def test_nothing_is_said_of_other_hosts(self) -> None:
         """A host that no sheet names has what the crawl has."""
-        assert Sheets([Sheet(("a.example",), delay=1.0)]).of("b.example") == NOTHING
-        assert Sheets().of("b.example") == NOTHING
+        assert Sheets([Sheet(("a.example",), delay=1.0)]).of("b.example") == _NOTHING
+        assert Sheets().of("b.example") == _NOTHING
 
     def test_the_later_counts(self) -> None:
         """Of two sheets of one host the later counts, where it says something, zero and an empty proxy included."""

@@ -23,7 +23,7 @@ from sitecrawl.http import (
     Tls,
     Verify,
 )
-from sitecrawl.http.tls import MAX_HOSTS, bad_certificate
+from sitecrawl.http.tls import _MAX_HOSTS, bad_certificate
 
 Told = list[tuple[str, Fault]]
 
@@ -132,7 +132,7 @@ def test_what_is_remembered_has_an_end() -> None:
     error = ssl.SSLCertVerificationError(1, "verify failed")
     error.verify_code, error.verify_message = 99, "something new"
     first = Endpoint(True, "0.example", 443)
-    for number in range(MAX_HOSTS + 1):
+    for number in range(_MAX_HOSTS + 1):
         endpoint = Endpoint(True, f"{number}.example", 443)
         assert tls.overlooks(endpoint, bad_certificate(endpoint, error))
     assert tls.context(endpoint) == Verify.OFF  # type: ignore[comparison-overlap]

@@ -7,8 +7,8 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import sheets
-from sitecrawl.http.sheets import NOTHING, RobotsException, Sheet
-from sitecrawl.http.written_sheets import host_pattern, read_sheets
+from sitecrawl.http.sheets import _NOTHING, RobotsException, Sheet
+from sitecrawl.http.written_sheets import _host_pattern, read_sheets
 
 FULL: dict[str, Any] = {
     "hosts": ["Example.com", "*.example.com"],
@@ -55,7 +55,7 @@ def test_all_options() -> None:
 
 def test_what_is_left_out_is_left() -> None:
     """A sheet that names hosts and nothing else changes nothing."""
-    assert read_sheets(({"hosts": ("a.example",)},), "x").of("a.example") == NOTHING
+    assert read_sheets(({"hosts": ("a.example",)},), "x").of("a.example") == _NOTHING
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_left_out_is_left() -> None:
 )
 def test_names_of_hosts(text: str, pattern: str) -> None:
     """A host is written as its URLs have it."""
-    assert host_pattern(text) == pattern
+    assert _host_pattern(text) == pattern
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
-from sitecrawl.page.budget import Budget, elements_in, exceeded, text_within, within
+from sitecrawl.page.budget import Budget, _elements_in, exceeded, text_within, within
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import MARKUP
@@ -27,8 +27,8 @@ def test_as_much_as_the_budget_allows(body: bytes, most: int) -> None:
     """What is read is the longest beginning with so many elements: one byte more would be one element more."""
     head = within(body, Budget(max_size=1000, max_elements=most))
     assert body.startswith(head)
-    assert elements_in(head) == min(most, elements_in(body))
-    assert head == body or elements_in(body[: len(head) + 1]) == most + 1
+    assert _elements_in(head) == min(most, _elements_in(body))
+    assert head == body or _elements_in(body[: len(head) + 1]) == most + 1
 
 
 def test_as_many_bytes() -> None:

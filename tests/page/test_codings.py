@@ -11,7 +11,7 @@ import zlib
 import brotli  # type: ignore[import-untyped]
 import pytest
 
-from sitecrawl.page.codings import MAX_MEMBERS, STEP, Damaged, TooLarge, at_once, checked, decoding
+from sitecrawl.page.codings import _STEP, MAX_MEMBERS, Damaged, TooLarge, at_once, checked, decoding
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -153,8 +153,8 @@ def test_members_of_all_codings_are_counted_together():
     ],
 )
 def test_no_step_is_long(name, data):
-    """Others have their turn after each: that is about `STEP` bytes, in or out, or an empty member."""
-    assert sum(1 for _ in decoding(data, [name])) > (2 << 20) // STEP
+    """Others have their turn after each: that is about `_STEP` bytes, in or out, or an empty member."""
+    assert sum(1 for _ in decoding(data, [name])) > (2 << 20) // _STEP
 
 
 def test_unknown_codings_end_it():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sitecrawl.page.refusals import (
-    BODY_MARKS,
-    HEADER_MARKS,
-    MAX_SIZE,
+    _BODY_MARKS,
+    _HEADER_MARKS,
+    _MAX_SIZE,
     RefusalKind,
-    challenge,
+    _challenge,
     has_password,
     is_shell,
     refusal,
@@ -147,41 +147,41 @@ NO_CHALLENGES: dict[str, tuple[int, bytes]] = {
 @pytest.mark.parametrize(("by", "answer"), [*CHOSEN_ON.items(), *HELD_BACK.items()])
 def test_challenges(by: str, answer: tuple[int, bytes]) -> None:
     """Each is known by its body, and whose it is."""
-    found = challenge(answer[0], HTML, answer[1])
+    found = _challenge(answer[0], HTML, answer[1])
     assert found == (RefusalKind.CHALLENGE, by)
 
 
 @pytest.mark.parametrize("answer", NO_CHALLENGES.values(), ids=NO_CHALLENGES.keys())
 def test_no_challenges(answer: tuple[int, bytes]) -> None:
     """What talks of challenges, or is put into good pages, is none."""
-    assert challenge(answer[0], HTML, answer[1]) is None
+    assert _challenge(answer[0], HTML, answer[1]) is None
 
 
 @pytest.mark.parametrize(("answer"), CHOSEN_ON.values(), ids=CHOSEN_ON.keys())
 def test_what_is_no_page_is_no_challenge(answer: tuple[int, bytes]) -> None:
     """As text, or in a large page, or beside a site's menu, the same bytes say nothing."""
     status, body = answer
-    assert challenge(status, [(b"Content-Type", b"text/plain")], body) is None
-    assert challenge(status, HTML, body + b" " * MAX_SIZE) is None
-    assert challenge(status, HTML, body + MENU) is None
+    assert _challenge(status, [(b"Content-Type", b"text/plain")], body) is None
+    assert _challenge(status, HTML, body + b" " * _MAX_SIZE) is None
+    assert _challenge(status, HTML, body + MENU) is None
 
 
-@pytest.mark.parametrize("mark", HEADER_MARKS, ids=lambda mark: mark.by)
+@pytest.mark.parametrize("mark", _HEADER_MARKS, ids=lambda mark: mark.by)
 def test_headers(mark: object) -> None:
     """A header that its sender documents is enough, whatever the body is; with another value it says nothing."""
-    header = next(one for one in HEADER_MARKS if one is mark)
+    header = next(one for one in _HEADER_MARKS if one is mark)
     status = min(header.statuses or {429})
     for value in header.values:
         named = [(header.name.title(), value.upper())]
-        assert challenge(status, named, b"\x1f\x8b") == (RefusalKind.CHALLENGE, header.by)
-    assert challenge(status, [(header.name, b"allow")], b"") is None
-    assert header.statuses is None or challenge(200, [(header.name, min(header.values))], b"") is None
+        assert _challenge(status, named, b"\x1f\x8b") == (RefusalKind.CHALLENGE, header.by)
+    assert _challenge(status, [(header.name, b"allow")], b"") is None
+    assert header.statuses is None or _challenge(200, [(header.name, min(header.values))], b"") is None
 
 
 def test_every_mark_has_a_source() -> None:
     """And none stands there twice."""
-    assert all(mark.source.startswith("https://") for mark in (*HEADER_MARKS, *BODY_MARKS))
-    assert len({mark.sign for mark in BODY_MARKS}) == len(BODY_MARKS)
+    assert all(mark.source.startswith("https://") for mark in (*_HEADER_MARKS, *_BODY_MARKS))
+    assert len({mark.sign for mark in _BODY_MARKS}) == len(_BODY_MARKS)
 
 
 @pytest.mark.parametrize(
@@ -215,9 +215,9 @@ def test_the_text_of_a_page() -> None:
 @pytest.mark.parametrize("piece", [b"<", b"<script", b"<!--", b"<input ", b"</script", b"<svg>", b"<a title='"])
 def test_pages_that_are_never_closed(piece: bytes) -> None:
     """They have an end all the same, and no text behind what is open."""
-    body = b'said<div id="px-captcha">' + piece * (MAX_SIZE // len(piece) - 10)
+    body = b'said<div id="px-captcha">' + piece * (_MAX_SIZE // len(piece) - 10)
     assert visible(body).startswith(b"said")
-    assert (challenge(403, HTML, body) is None) == (len(visible(body)) > 3000)
+    assert (_challenge(403, HTML, body) is None) == (len(visible(body)) > 3000)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sitecrawl.base.limits import REQUISITES, TREE_SIZE, AnyLimit
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.requisites import srcset
+from sitecrawl.page.requisites import _srcset
 
 URL = "http://a.b/dir/page?q"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
@@ -143,10 +143,10 @@ def test_ten_megabytes_of_data() -> None:
 )
 def test_srcset(text: str, found: list[str]) -> None:
     """Candidates are what the standard's parser takes for such, garbage or not."""
-    assert list(srcset(text)) == found
+    assert list(_srcset(text)) == found
 
 
 def test_a_long_srcset() -> None:
     """It costs what it is long."""
-    assert sum(1 for _ in srcset("x (" * 300_000)) <= 2
-    assert sum(1 for _ in srcset("x 1x, " * 300_000)) == 300_000
+    assert sum(1 for _ in _srcset("x (" * 300_000)) <= 2
+    assert sum(1 for _ in _srcset("x 1x, " * 300_000)) == 300_000

@@ -7,7 +7,7 @@ import random
 import pytest
 from compiled_core import both_ways
 
-from sitecrawl.page.shingles import LEVELS, MAX_BYTES, MOST, SCALE, UNIT_BYTES, is_sample, shingles
+from sitecrawl.page.shingles import _MOST, LEVELS, MAX_BYTES, SCALE, UNIT_BYTES, is_sample, shingles
 
 both = both_ways("sitecrawl.page.shingles.native")
 
@@ -31,7 +31,7 @@ def test_a_long_text(count: int) -> None:
     """Of a long text a part of the words that a short one would have, from its beginning to its end."""
     text = words(count)
     sample = shingles(" ".join(text))
-    assert MOST / 4 < len(units(sample)) <= MOST
+    assert _MOST / 4 < len(units(sample)) <= _MOST
     assert len(sample) <= MAX_BYTES
     end = shingles(" ".join(text[-count // 3 :]))
     assert set(units(sample)) & set(units(end))

@@ -12,8 +12,16 @@ from statistics import mean
 import pytest
 from compiled_core import both_ways
 
-from sitecrawl.page.shingles import LEVELS, MOST, SCALE, shingles
-from sitecrawl.page.shown_text import _VOTE_BYTES, FULL_LAYERS, LARGEST, MAX_ENTRIES, WORD_BYTES, Novelty, ShownText
+from sitecrawl.page.shingles import _MOST, LEVELS, SCALE, shingles
+from sitecrawl.page.shown_text import (
+    _FULL_LAYERS,
+    _LARGEST,
+    _MAX_ENTRIES,
+    _VOTE_BYTES,
+    _WORD_BYTES,
+    ShownText,
+    _Novelty,
+)
 
 VOCABULARY = [
     f"{a}{b}{c}" for a in "bcdfghjklmnprstvw" for b in "aeiou" for c in ("lor", "nit", "p", "ss", "ra", "x")
@@ -33,11 +41,11 @@ class Site:
     def words(self, count: int) -> str:
         return " ".join(self.random.choices(VOCABULARY, ZIPF, k=count))
 
-    def show(self, *texts: str) -> Novelty:
+    def show(self, *texts: str) -> _Novelty:
         return self.shown.look(shingles(" ".join(texts)))
 
 
-def share(found: Iterable[Novelty]) -> float:
+def share(found: Iterable[_Novelty]) -> float:
     return mean(one.share for one in found)
 
 
@@ -108,31 +116,31 @@ def samples(count: int) -> Iterator[bytes]:
     """Those of so many pages of 4,096 words that have no run in common."""
     source = random.Random(0)
     for _ in range(count):
-        units = [source.getrandbits(64) for _ in range(MOST)]
-        levels = [min((one & -one).bit_length() - 1, LEVELS - 1) for one in range(1, MOST + 1)]
+        units = [source.getrandbits(64) for _ in range(_MOST)]
+        levels = [min((one & -one).bit_length() - 1, LEVELS - 1) for one in range(1, _MOST + 1)]
         yield b"\0" + struct.pack(
-            f"<{MOST}Q", *((u & ~(7 << 32)) | n << 32 for u, n in zip(units, levels, strict=True))
+            f"<{_MOST}Q", *((u & ~(7 << 32)) | n << 32 for u, n in zip(units, levels, strict=True))
         )
 
 
 @pytest.fixture(scope="module")
-def much(way: None) -> tuple[list[Novelty], ShownText]:
+def much(way: None) -> tuple[list[_Novelty], ShownText]:
     """What a host's first 100 such pages brought, and what it has shown then."""
     shown = ShownText()
     return [shown.look(sample) for sample in samples(100)], shown
 
 
-def test_nothing_is_forgotten(much: tuple[list[Novelty], ShownText]) -> None:
+def test_nothing_is_forgotten(much: tuple[list[_Novelty], ShownText]) -> None:
     """Of more text than the layers of one level hold, old pages bring nothing new, and new ones what they have."""
     found, shown = much
     shown = deepcopy(shown)
     assert shown.level == 1
     assert min(one.share for one in found) > 0.9
-    assert sum(one.new for one in found) == pytest.approx(100 * SCALE * MOST, rel=0.1)
+    assert sum(one.new for one in found) == pytest.approx(100 * SCALE * _MOST, rel=0.1)
     assert share(shown.look(sample) for sample in samples(20)) < 0.01
 
 
-def test_what_it_takes(much: tuple[list[Novelty], ShownText]) -> None:
+def test_what_it_takes(much: tuple[list[_Novelty], ShownText]) -> None:
     """A host of one page takes less than a kilobyte, and one of 400,000 words a quarter of a megabyte."""
     site = Site()
     site.show(site.words(500))
@@ -140,24 +148,24 @@ def test_what_it_takes(much: tuple[list[Novelty], ShownText]) -> None:
     assert much[1].size < 250_000
 
 
-def test_layers_grow_up_to_the_largest(much: tuple[list[Novelty], ShownText]) -> None:
+def test_layers_grow_up_to_the_largest(much: tuple[list[_Novelty], ShownText]) -> None:
     """The first layers grow, and those that have a level of their own have all one size."""
     sizes = [len(layer) for layer in much[1]._layers]
-    assert sizes[: FULL_LAYERS - 1] == sorted(set(sizes[: FULL_LAYERS - 1]))
-    assert sizes[FULL_LAYERS - 1 :] == [WORD_BYTES * LARGEST] * 2
+    assert sizes[: _FULL_LAYERS - 1] == sorted(set(sizes[: _FULL_LAYERS - 1]))
+    assert sizes[_FULL_LAYERS - 1 :] == [_WORD_BYTES * _LARGEST] * 2
 
 
 def test_the_votes_are_bounded() -> None:
-    """No host has more votes than `MAX_ENTRIES`, whatever it shows again."""
+    """No host has more votes than `_MAX_ENTRIES`, whatever it shows again."""
     site = Site()
     pages = [site.words(4000) for _ in range(10)]
     for page in pages * 3:
         site.show(page)
-    assert len(site.shown._votes) <= MAX_ENTRIES * _VOTE_BYTES
+    assert len(site.shown._votes) <= _MAX_ENTRIES * _VOTE_BYTES
 
 
 def test_no_text() -> None:
     """A page without text brings nothing, and says nothing of what is common."""
     site = Site()
-    assert site.show("") == Novelty(0.0, 0)
+    assert site.show("") == _Novelty(0.0, 0)
     assert site.shown.size == 0

@@ -11,7 +11,7 @@ from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, war
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.pagestore import PageReader
-from sitecrawl.pagestore.collecting import Collected, collect
+from sitecrawl.pagestore.collecting import _Collected, collect
 from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.warc_store import WarcStore
 
@@ -56,7 +56,7 @@ def test_every_page_once(crawl: Path, tmp_path: Path) -> None:
         ("e", "page", SAME),
         ("x", "page", b"x"),
     ]
-    assert found == Collected(captures=5, pages=5, left_out=2)
+    assert found == _Collected(captures=5, pages=5, left_out=2)
     assert_checkers_pass(target)
 
 
@@ -74,7 +74,7 @@ def test_a_page_that_one_worker_has_fetched_twice(tmp_path: Path) -> None:
     store(untold, *fetches).close()
     for number, (worker, void) in enumerate([(tmp_path / "worker-1", {}), (untold, {untold: {1}})]):
         target = tmp_path / f"all-{number}"
-        assert collect([worker], target, WarcOptions(), void) == Collected(captures=2, pages=2, left_out=1)
+        assert collect([worker], target, WarcOptions(), void) == _Collected(captures=2, pages=2, left_out=1)
         assert contents(target) == [("a", "page", SAME), ("b", "page", SAME)]
         assert_checkers_pass(target)
 

@@ -9,7 +9,7 @@ from pagestore_helpers import NO_BATCH, exchange, page
 from waiting import until
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
-from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, page_table
+from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, _page_table
 
 
 def opened(url: str, **options) -> DatabaseStore:
@@ -19,7 +19,7 @@ def opened(url: str, **options) -> DatabaseStore:
 def rows(url: str, table: str = "pages") -> list[sa.Row[Any]]:
     engine = sa.create_engine(url)
     with engine.connect() as connection:
-        found = connection.execute(sa.select(page_table(table)).order_by(sa.text("url"))).all()
+        found = connection.execute(sa.select(_page_table(table)).order_by(sa.text("url"))).all()
     engine.dispose()
     return list(found)
 

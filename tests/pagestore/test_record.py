@@ -159,7 +159,7 @@ def test_record_ids() -> None:
 @pytest.mark.parametrize("started", [0.0, 1.0, 1.5, 1.8e9 + 1e-6, 1234567890.999999, 253402300799.0])
 def test_dates(started: float) -> None:
     """They have all six digits of a microsecond."""
-    assert record.warc_date(started) == datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert record._warc_date(started) == datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from crawling import scrapy, stats_of
 from localweb import LocalWeb
 
-from sitecrawl.pagestore.database import page_table
+from sitecrawl.pagestore.database import _page_table
 
 PAGES = 450
 
@@ -73,7 +73,7 @@ def url(tmp_path):
 def rows(url: str) -> list[sa.Row[Any]]:
     engine = sa.create_engine(url)
     with engine.connect() as connection:
-        found = list(connection.execute(sa.select(page_table("pages"))))
+        found = list(connection.execute(sa.select(_page_table("pages"))))
     engine.dispose()
     return found
 
@@ -105,7 +105,7 @@ def test_a_database_that_refuses_pages_ends_the_crawl(crawl, url):
     """The crawl stops with a reason, instead of going on and losing pages."""
     engine = sa.create_engine(url)
     with engine.begin() as connection:
-        page_table("pages").create(connection)
+        _page_table("pages").create(connection)
         connection.execute(
             sa.text("CREATE TRIGGER full BEFORE INSERT ON pages BEGIN SELECT RAISE(FAIL, 'no room'); END")
         )

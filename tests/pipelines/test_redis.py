@@ -14,7 +14,7 @@ from redis_server import running_redis
 from scrapy.settings import Settings
 
 from pipelines import RedisPipeline
-from pipelines.redis import serialize
+from pipelines.redis import _serialize
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.page.items import PageItem
 
@@ -107,7 +107,7 @@ def test_other_items_are_pushed_as_scrapy_redis_does(server):
 )
 def test_a_body_that_is_not_exactly_its_text_is_base64(body, charset):
     """No byte of a body is lost: what would not come back from its text is not sent as text."""
-    sent = json.loads(serialize(PageItem("http://site.example/", 200, 1.0, body=body, charset=charset)))
+    sent = json.loads(_serialize(PageItem("http://site.example/", 200, 1.0, body=body, charset=charset)))
     assert base64.b64decode(sent["body_base64"]) == body
     assert "body" not in sent
 

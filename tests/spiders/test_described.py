@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from crawling import scrapy
 
-from sitecrawl.plugins.jobs.job import described
+from sitecrawl.plugins.jobs.job import _described
 from sitecrawl.spiders.arguments import NAMES
 
 
@@ -26,7 +26,7 @@ def test_all_arguments_of_generic(words: tuple[str, ...]) -> None:
 
 def test_every_argument_is_described() -> None:
     """Each but `job`, which a job file has no key for."""
-    assert {*NAMES} - described().keys() == {"job"}
+    assert {*NAMES} - _described().keys() == {"job"}
 
 
 def test_arguments_of_its_own(tmp_path: Path) -> None:

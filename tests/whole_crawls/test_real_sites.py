@@ -17,7 +17,7 @@ from realweb import SEEDS, RealWeb
 from waiting import PATIENCE
 from warcio.archiveiterator import ArchiveIterator
 
-from sitecrawl.page.refusals import challenge
+from sitecrawl.page.refusals import _challenge
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.urls.url import Canonicalizer, parse, site_of
 
@@ -63,7 +63,7 @@ def test_no_page_is_a_challenge(web):
     """Of none that is there, whatever its status were."""
     html = [(b"Content-Type", b"text/html")]
     pages = [path for path in web.cache.rglob("*.htm*") if path.is_file() and not path.is_symlink()]
-    wrong = [path for path in pages if any(challenge(status, html, path.read_bytes()) for status in (200, 403, 503))]
+    wrong = [path for path in pages if any(_challenge(status, html, path.read_bytes()) for status in (200, 403, 503))]
     assert len(pages) > 9000
     assert wrong == []
 

@@ -27,7 +27,7 @@ from sitecrawl.plugins.export.pages import pages_with_texts
 from sitecrawl.plugins.why.explain import why
 from sitecrawl.plugins.why.source import Source
 
-MOST_ROWS: Final = 500
+_MOST_ROWS: Final = 500
 _MOST_TEXT: Final = 100_000
 """Characters of a page in one answer."""
 _INDEXING_SECONDS: Final = 20.0
@@ -147,5 +147,5 @@ def _row(capture: Capture) -> dict[str, Any]:
 
 
 def _check(limit: int) -> None:
-    if not 1 <= limit <= MOST_ROWS:
-        raise OptionError(f"limit: {limit} is not from 1 to {MOST_ROWS}")
+    if not 1 <= limit <= _MOST_ROWS:
+        raise OptionError(f"limit: {limit} is not from 1 to {_MOST_ROWS}")

@@ -31,7 +31,7 @@ _IN_RECORDS: Final = {"state", "tokens", "senders", "outbox"}
 
 
 @dataclass(slots=True)
-class Checked:
+class _Checked:
     """Result of a check."""
 
     faults: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Checked:
     """Notes that are no faults."""
 
 
-def check(crawl: CrawlOnRedis, directories: Sequence[Path] = ()) -> Checked:
+def check(crawl: CrawlOnRedis, directories: Sequence[Path] = ()) -> _Checked:
     """Check the crawl, and with it what is stored in the `directories` of its workers: of all, or what is not there
     counts as lost. Raises `StorageError` for one that cannot be read, and `redis.RedisError`.
     """
@@ -54,14 +54,14 @@ class _Check:
     def __init__(self, crawl: CrawlOnRedis, database: Database) -> None:
         self._crawl = crawl
         self._database = database
-        self._found = Checked()
+        self._found = _Checked()
         self._is_quiet = not crawl.workers()
         self._records: dict[int, Records] = {}
         """Records of the readable partitions."""
         self._copied = 0
         """Partitions that can be copied."""
 
-    def run(self, directories: Sequence[Path]) -> Checked:
+    def run(self, directories: Sequence[Path]) -> _Checked:
         for partition in self._crawl.partitions:
             self._look_at(partition)
         if not self._is_quiet:

@@ -51,7 +51,7 @@ class Stretch:
         return self.record is not None and self.record.type in record.ANSWERS
 
 
-class Work:
+class _Work:
     """What may still be unpacked in vain: see the module."""
 
     LEAST: ClassVar[int] = 5 << 28
@@ -76,17 +76,17 @@ class Work:
         self.spent += size
 
 
-def walk(path: Path, seal: Seal, end: int | None = None, work: Work | None = None) -> Iterator[Stretch]:
+def walk(path: Path, seal: Seal, end: int | None = None, work: _Work | None = None) -> Iterator[Stretch]:
     """The stretches of `path`, in their order and without gaps, up to the offset `end`; `seal` is the crawl's."""
     with file_errors(path), path.open("rb") as file:
         size = path.stat().st_size
         if not size:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _walk(data, seal, size if end is None else min(end, size), work or Work())
+            yield from _walk(data, seal, size if end is None else min(end, size), work or _Work())
 
 
-def _walk(data: mmap.mmap, seal: Seal, end: int, work: Work) -> Iterator[Stretch]:
+def _walk(data: mmap.mmap, seal: Seal, end: int, work: _Work) -> Iterator[Stretch]:
     offset = 0
     while offset < end:
         found = _record(data, offset, end, work)
@@ -96,7 +96,7 @@ def _walk(data: mmap.mmap, seal: Seal, end: int, work: Work) -> Iterator[Stretch
         offset = found.end
 
 
-def _next_record(data: mmap.mmap, seal: Seal, start: int, end: int, work: Work) -> int:
+def _next_record(data: mmap.mmap, seal: Seal, start: int, end: int, work: _Work) -> int:
     """Where the next record begins; `end` if none does."""
     while (start := data.find(_MEMBER, start, end)) >= 0:
         if _record(data, start, end, work, seal) is not None:
@@ -105,7 +105,7 @@ def _next_record(data: mmap.mmap, seal: Seal, start: int, end: int, work: Work) 
     return end
 
 
-def _record(data: mmap.mmap, offset: int, end: int, work: Work, seal: Seal | None = None) -> Stretch | None:
+def _record(data: mmap.mmap, offset: int, end: int, work: _Work, seal: Seal | None = None) -> Stretch | None:
     """The record that begins at `offset`, if one does, is whole, and there is work left to find it; one that has not
     `seal` is none.
     """
@@ -118,7 +118,7 @@ def _record(data: mmap.mmap, offset: int, end: int, work: Work, seal: Seal | Non
     except (zlib.error, ValueError):
         found = None
     if found is None or not (seal is None or seal.is_on(found)):
-        work.spend(Work.BEGIN + unpacking.size)
+        work.spend(_Work.BEGIN + unpacking.size)
         return None
     return Stretch(offset, unpacking.at, found)
 

@@ -125,13 +125,13 @@ _SIZE_SECONDS: Final = 30.0
 """Between two looks at the database's files."""
 
 
-def told(metric: str, about: str, *, label: str = "", **more: Any) -> Any:
+def _told(metric: str, about: str, *, label: str = "", **more: Any) -> Any:
     """A field that is a metric, too (`metrics`). `label`: of several numbers, the one that tells them apart."""
     return field(metadata={"metric": metric, "about": about, "label": label}, **more)
 
 
 def _several(metric: str, label: str, about: str) -> Any:
-    return told(metric, about, label=label, default_factory=dict)
+    return _told(metric, about, label=label, default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class Figures:
 
     at: float
     """Unix time."""
-    seconds: float = told("run_seconds_total", "How long this run has lasted.")
+    seconds: float = _told("run_seconds_total", "How long this run has lasted.")
     fetched: int
     """Over all runs, like the six that follow."""
     failed: int
@@ -153,12 +153,12 @@ class Figures:
     rate: float
     """Fetched a second, over the last ten."""
     byte_rate: float
-    received: int = told("received_bytes_total", "Bytes of responses, as transferred.")
+    received: int = _told("received_bytes_total", "Bytes of responses, as transferred.")
     errors: int
     """Of this run, like all that follows."""
-    duplicates: int = told("duplicate_links_total", "Links to URLs that were known.")
-    lost: int = told("lost_pages_total", "Pages that a worker fetched for nothing, as others had them.")
-    good: int = told("good_fetches_total", "Fetches that gave something worth having.")
+    duplicates: int = _told("duplicate_links_total", "Links to URLs that were known.")
+    lost: int = _told("lost_pages_total", "Pages that a worker fetched for nothing, as others had them.")
+    good: int = _told("good_fetches_total", "Fetches that gave something worth having.")
     p50: float
     """Of the last 1,000 downloads."""
     p95: float
@@ -166,15 +166,15 @@ class Figures:
     """Hosts in memory: those with URLs waiting, and those that rest."""
     active: int
     """Hosts that are being asked."""
-    demoted: int = told("demoted_units", "Sections and hosts that are held back.")
-    silent: int = told("silent_urls", "URLs that wait for hosts that ceased to answer.")
-    reserve: float = told("lambda_credit_ratio", "The lambda page's share of all credit.")
-    checkpoint_age: float = told("checkpoint_age_seconds", "Since the last checkpoint.")
-    checkpoints: int = told("checkpoints_total", "Checkpoints of this run.")
-    memory: int = told("resident_memory_bytes", "Memory of the process.")
+    demoted: int = _told("demoted_units", "Sections and hosts that are held back.")
+    silent: int = _told("silent_urls", "URLs that wait for hosts that ceased to answer.")
+    reserve: float = _told("lambda_credit_ratio", "The lambda page's share of all credit.")
+    checkpoint_age: float = _told("checkpoint_age_seconds", "Since the last checkpoint.")
+    checkpoints: int = _told("checkpoints_total", "Checkpoints of this run.")
+    memory: int = _told("resident_memory_bytes", "Memory of the process.")
     cpu: float
     """Cores in use, over the last sample's time."""
-    database: int = told("database_bytes", "Size of the crawl's database on disk.")
+    database: int = _told("database_bytes", "Size of the crawl's database on disk.")
     statuses: Mapping[int, int] = _several("responses_total", "status", "Responses by status.")
     failures: Mapping[str, int] = _several(
         "failed_downloads_total", "reason", "Downloads that brought nothing, by what went wrong."

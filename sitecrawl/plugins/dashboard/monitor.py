@@ -28,7 +28,7 @@ from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Meter, Sampler
 from sitecrawl.plugins.dashboard.rows import Tables
 from sitecrawl.plugins.dashboard.worker import Worker
 
-WATCHED: Final = 4.0
+_WATCHED: Final = 4.0
 """Seconds after a question in which somebody is taken to look at the page."""
 CHARTED: Final = ("t", "fetched", "waiting")
 """Of the history what the page draws, and the time."""
@@ -49,7 +49,7 @@ class Monitor(Participant, ABC):
         self._actions = actions
         self.spider = spider
         self.meter = Meter()
-        self.asked_at = -WATCHED
+        self.asked_at = -_WATCHED
         """When somebody asked last, in monotonic seconds."""
         self.ending = ""
         """How the crawl ended, in words; empty while it runs."""
@@ -82,7 +82,7 @@ class Monitor(Participant, ABC):
 
     def is_watched(self) -> bool:
         """Whether somebody has asked of late."""
-        return time.monotonic() < self.asked_at + WATCHED
+        return time.monotonic() < self.asked_at + _WATCHED
 
     def workers(self) -> Sequence[Worker]:
         """Those of a cluster; none where there is no other."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from twisted.internet.protocol import Protocol
     from twisted.web.server import Site
 
-MAX_CONNECTIONS: Final = 100
+_MAX_CONNECTIONS: Final = 100
 """Open at a time: any process on this machine may make some."""
 
 
@@ -80,7 +80,7 @@ class _Connections(WrappingFactory):
     """As many as may be open at a time; further ones are closed at once."""
 
     def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
-        return super().buildProtocol(addr) if len(self.protocols) < MAX_CONNECTIONS else None
+        return super().buildProtocol(addr) if len(self.protocols) < _MAX_CONNECTIONS else None
 
     def drop(self) -> None:
         for connection in tuple(self.protocols):

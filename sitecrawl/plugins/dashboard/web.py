@@ -114,15 +114,15 @@ def _error(message: str, status: int) -> _HttpAnswer:
 
 logger = logging.getLogger(__name__)
 
-MAX_BODY: Final = 1 << 20
+_MAX_BODY: Final = 1 << 20
 """Bytes: a thousand seeds."""
-TIMEOUT: Final = 15.0
+_TIMEOUT: Final = 15.0
 """Seconds without a byte after which a connection is closed."""
 
 
 def site_of(backend: Backend, guard: Guard) -> Site:
     """All of `backend`, for those whom `guard` admits."""
-    return _Site(_Page(backend, guard), timeout=TIMEOUT)
+    return _Site(_Page(backend, guard), timeout=_TIMEOUT)
 
 
 class _Request(Request):
@@ -135,11 +135,11 @@ class _Request(Request):
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's names
         super().gotLength(length)
-        if length is not None and length > MAX_BODY:
+        if length is not None and length > _MAX_BODY:
             self._refuse()
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
-        if self.content is not None and self.content.tell() + len(data) > MAX_BODY:
+        if self.content is not None and self.content.tell() + len(data) > _MAX_BODY:
             self._refuse()
         else:
             super().handleContentChunk(data)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sitecrawl.plugins.dashboard.figures import NUMBERS, Figures
 from sitecrawl.plugins.dashboard.rows import NO_ROWS, Rows
 
-MAX_BYTES: Final = 256_000
+_MAX_BYTES: Final = 256_000
 """What is longer is not a worker's."""
 NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
     ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions"), 0
@@ -47,7 +47,7 @@ def worker_of(
 
 def read(text: bytes) -> Worker | None:
     """What another worker has written; None if it cannot be one. All that it may have is there, and of its type."""
-    if len(text) > MAX_BYTES:
+    if len(text) > _MAX_BYTES:
         return None
     try:
         found = json.loads(text)

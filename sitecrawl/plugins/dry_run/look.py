@@ -1,7 +1,7 @@
 """`dry=1`: what a crawl would fetch, and what that would take, from a look at a few pages.
 
-Fetched are each host's robots.txt, the sitemaps that these name (`SITEMAPS` at the most, those that an index lists
-among them), and the first `PAGES` pages from the seeds on, level by level. What a page redirects to is a URL of its
+Fetched are each host's robots.txt, the sitemaps that these name (`_SITEMAPS` at the most, those that an index lists
+among them), and the first `_PAGES` pages from the seeds on, level by level. What a page redirects to is a URL of its
 own, as in the crawl, and is asked for only if it is in scope. Pauses are those of the crawl. Nothing is stored.
 
 How many pages there are is estimated as animals are that nobody can count: marked in one catch, met again in another.
@@ -42,9 +42,9 @@ from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.urls.url import Url, parse
 
-PAGES: Final = 20
+_PAGES: Final = 20
 """Fetched at the most, over all seeds."""
-SITEMAPS: Final = 10
+_SITEMAPS: Final = 10
 """The same of sitemaps."""
 _LISTED: Final = 100_000
 """URLs of sitemaps that are read."""
@@ -130,7 +130,7 @@ class DryRun:
         for seed in self._seeds:
             self._crawl.seeding.widen(seed, named=True)
             self._find(Link(seed.href, seed.host), waiting, 0)
-        for _ in range(PAGES):
+        for _ in range(_PAGES):
             if waiting:
                 await self._visit(*waiting.popleft(), waiting)
         await self._read_sitemaps()
@@ -196,7 +196,7 @@ class DryRun:
             if sitemap.href in asked:
                 continue
             asked.add(sitemap.href)
-            if self.look.sitemaps == SITEMAPS or len(self.look.listed) >= _LISTED:
+            if self.look.sitemaps == _SITEMAPS or len(self.look.listed) >= _LISTED:
                 self.look.unread += 1
                 continue
             self.look.sitemaps += 1
@@ -271,7 +271,7 @@ class DryRun:
         yield f"  found         {found} to fetch; sitemaps alone list {len(look.listed):,} {wanted}"
         yield f"  robots.txt    {counted(len(look.forbidden), 'URL')} that it excludes"
         if look.unread:
-            yield f"  sitemaps      {look.unread:,} more that were not read: {SITEMAPS} are"
+            yield f"  sitemaps      {look.unread:,} more that were not read: {_SITEMAPS} are"
         if look.fetched:
             yield from self._estimates()
 

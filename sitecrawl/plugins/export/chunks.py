@@ -36,7 +36,7 @@ _FENCED = re.compile(r"(`{3,}+[^\n]*+\n)(.*)(\n`{3,}+)", re.DOTALL)
 _MARKUP = re.compile(r"^#+ |[*`]|\\(?=[^\w\s])|\]\([^()\s]*\)|\[")
 
 
-class Chunk(NamedTuple):
+class _Chunk(NamedTuple):
     """A part of a page."""
 
     headings: Sequence[str]
@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
     words: int
 
 
-def chunks(blocks: Iterable[Block], most: int = WORDS) -> Iterator[Chunk]:
+def _chunks(blocks: Iterable[Block], most: int = WORDS) -> Iterator[_Chunk]:
     """The parts of a page, none of more than `most` words."""
     held: list[Block] = []
     words = 0
@@ -70,21 +70,21 @@ def chunks(blocks: Iterable[Block], most: int = WORDS) -> Iterator[Chunk]:
         yield _made(held, common, words)
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """What a row of `FIELDS` is made of."""
 
     page: ExportedPage
     position: int
-    chunk: Chunk
+    chunk: _Chunk
 
 
-def parts_of(page: ExportedPage, most: int) -> Iterator[Part]:
+def parts_of(page: ExportedPage, most: int) -> Iterator[_Part]:
     """The parts of a page; none of a page without text."""
-    return (Part(page, number, chunk) for number, chunk in enumerate(chunks(page.blocks or (), most)))
+    return (_Part(page, number, chunk) for number, chunk in enumerate(_chunks(page.blocks or (), most)))
 
 
-def _made(held: Sequence[Block], path: Sequence[tuple[int, str]], words: int) -> Chunk:
-    return Chunk([text for _, text in path], joined(held), words)
+def _made(held: Sequence[Block], path: Sequence[tuple[int, str]], words: int) -> _Chunk:
+    return _Chunk([text for _, text in path], joined(held), words)
 
 
 def _shared(one: Sequence[tuple[int, str]], other: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -59,7 +59,7 @@ USUAL: Final = (
     Field("warc_offset", "integer", lambda page: page.capture.warc_offset),
 )
 """Those of an export that names none."""
-FIELDS: Final = (
+_FIELDS: Final = (
     *USUAL,
     Field("links", "texts", lambda page: page.links),
     CHANGE,
@@ -78,7 +78,7 @@ FIELDS: Final = (
 
 def fields_named(text: str) -> tuple[Field, ...]:
     """The fields that `text` names, separated by commas, in that order. Raises `OptionError`."""
-    known = {field.name: field for field in FIELDS}
+    known = {field.name: field for field in _FIELDS}
     names = [name.strip() for name in text.split(",")]
     for place, name in enumerate(names):
         if name not in known:

@@ -14,14 +14,14 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.plugins.export.fields import Field, Value
 
-Row = Mapping[str, Value]
+_Row = Mapping[str, Value]
 _CHARACTERS: Final = 16 << 20
 """Of a row group of a Parquet file, which is held in memory."""
 _OF_OTHERS: Final = 8
 """What counts for a value that is no text."""
 
 
-def jsonl(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> None:
+def jsonl(fields: Sequence[Field], rows: Iterable[_Row], into: BinaryIO) -> None:
     """An object a line, in ASCII: nothing in it is a control character."""
     into.writelines(json.dumps({name: _plain(value) for name, value in row.items()}).encode() + b"\n" for row in rows)
 
@@ -40,7 +40,7 @@ def iso_of(seconds: float) -> str:
     return iso(datetime.fromtimestamp(seconds, UTC))
 
 
-def _as_csv(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> None:
+def _as_csv(fields: Sequence[Field], rows: Iterable[_Row], into: BinaryIO) -> None:
     """RFC 4180 but for the line ends, which are those of Unix, in UTF-8. Control characters are written out, and no
     cell is a formula to a spreadsheet.
     """
@@ -52,7 +52,7 @@ def _as_csv(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> Non
     out.detach()  # the file is not ours to close
 
 
-def parquet(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> None:
+def parquet(fields: Sequence[Field], rows: Iterable[_Row], into: BinaryIO) -> None:
     """Apache Parquet, compressed by Zstandard. Raises `OptionError` where pyarrow is not installed."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to load
@@ -69,16 +69,16 @@ def parquet(fields: Sequence[Field], rows: Iterable[Row], into: BinaryIO) -> Non
             writer.write_table(pa.Table.from_pylist(some, schema))
 
 
-def _flat(fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Row]:
+def _flat(fields: Sequence[Field], rows: Iterable[_Row]) -> Iterator[_Row]:
     """With JSON in the places of objects, for what has no columns of them."""
     data = [field.name for field in fields if field.kind == "data"]
     for row in rows:
         yield {**row, **{name: json.dumps(row[name]) for name in data if row[name] is not None}}
 
 
-def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _groups(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
     """Hardly more than `_CHARACTERS` each: a page may be one long text."""
-    some: list[Row] = []
+    some: list[_Row] = []
     characters = 0
     for row in rows:
         some.append(row)
@@ -94,7 +94,7 @@ def _length(value: Value) -> int:
     return len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, list) else _OF_OTHERS
 
 
-_Writer = Callable[[Sequence[Field], Iterable[Row], BinaryIO], None]
+_Writer = Callable[[Sequence[Field], Iterable[_Row], BinaryIO], None]
 WRITERS: Final[Mapping[str, _Writer]] = {"jsonl": jsonl, "csv": _as_csv, "parquet": parquet}
 """By the ends of files' names."""
 

@@ -105,7 +105,7 @@ _SNIPPET: Final = """
 SELECT snippet(parts, 2, char(2), char(3), '\N{HORIZONTAL ELLIPSIS}', 24)
 FROM parts WHERE parts MATCH ? ORDER BY bm25(parts, 0.0, 0.0, 1.0), rowid LIMIT 1
 """
-FOUND: Final = ("\x02", "\x03")
+_FOUND: Final = ("\x02", "\x03")
 """Around each word of a snippet that was asked for. No text in the index has them."""
 _BUSY_SECONDS: Final = 30.0
 _TOGETHER: Final = 200
@@ -119,18 +119,18 @@ that takes grows with the square of what is found there: a fourth of a second at
 """
 _STEPS: Final = 10_000
 """Instructions of SQLite between two looks at the clock: a few tenths of a millisecond."""
-_MARKERS = {ord(mark): " " for mark in FOUND}
+_MARKERS = {ord(mark): " " for mark in _FOUND}
 _SPACE: Final = re.compile(r"\s+")
 _PART = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
-class Hit(NamedTuple):
+class _Hit(NamedTuple):
     """A page that has the words."""
 
     url: str
     title: str
     snippet: str
-    """Around the words, which stand between the marks of `FOUND`."""
+    """Around the words, which stand between the marks of `_FOUND`."""
     fetched: float
 
 
@@ -228,7 +228,7 @@ class SearchIndex:
         *,
         seconds: float = math.inf,
         importance: Callable[[str], float | None] = lambda key: None,
-    ) -> list[Hit]:
+    ) -> list[_Hit]:
         """The best pages first. `importance` gives that of a page by its key, from 0 to 1, if it is known.
 
         Raises `OptionError` for a `text` without words, `StorageError` also where it takes longer than so many
@@ -241,7 +241,7 @@ class SearchIndex:
             found_all = self._db.execute(_FIND, (" ".join(terms), max(limit, _RANKED))).fetchall()
             for found in self._ranked(found_all, importance)[:limit]:
                 for url, title, body, fetched in self._db.execute(_PAGE, found):
-                    hits.append(Hit(url, title, _snippet(terms, title, url, body), fetched))
+                    hits.append(_Hit(url, title, _snippet(terms, title, url, body), fetched))
                     if time.monotonic() > until:
                         raise sqlite3.OperationalError("interrupted")
         return hits
@@ -319,10 +319,10 @@ def _is_empty(db: sqlite3.Connection) -> bool:
     return not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
 
 
-def _facts(hit: Hit) -> Mapping[str, Any]:
+def _facts(hit: _Hit) -> Mapping[str, Any]:
     """What was asked for stands in brackets."""
     snippet = hit.snippet
-    for mark, bracket in zip(FOUND, "[]", strict=True):
+    for mark, bracket in zip(_FOUND, "[]", strict=True):
         snippet = snippet.replace(mark, bracket)
     return {
         **hit._asdict(),
@@ -331,10 +331,10 @@ def _facts(hit: Hit) -> Mapping[str, Any]:
     }
 
 
-def _shown(hit: Hit) -> str:
+def _shown(hit: _Hit) -> str:
     title = one_line(_SPACE.sub(" ", hit.title or "(no title)"))
     return f"{title}\n    {one_line(hit.url)}\n    {one_line(_facts(hit)['snippet'])}"
 
 
-HITS: Final = Layout("", _shown, Hit._fields, _facts)
+HITS: Final = Layout("", _shown, _Hit._fields, _facts)
 """Rows of hits."""

@@ -98,7 +98,7 @@ class _Line:
         elif not inner:
             return content
         elif opened.mark == CODE:
-            whole = code(inner)
+            whole = _code(inner)
         else:
             whole = f"{opened.mark}{inner}{opened.mark}"
         before, after = content[:1].isspace(), content[-1:].isspace()
@@ -138,7 +138,7 @@ def at_start(text: str) -> str:
     return _NUMBERED.sub(r"\1\\\2", text, count=1) if _NUMBERED.match(text) else text
 
 
-def code(text: str) -> str:
+def _code(text: str) -> str:
     """A span of code, between more backticks than stand in it."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence, pad = "`" * (longest + 1), " " * (text[0] == "`" or text[-1] == "`")

@@ -218,11 +218,11 @@ def pages_with_texts(reader: Reader, frontier: Path | None = None, agent: str = 
     """
     with closing(IsolatedDocuments()) as documents, Pages(reader, documents, frontier, agent) as pages:
         yield pages
-        for line in lacking(documents.unread, pages):
+        for line in _lacking(documents.unread, pages):
             print(f"scrapy: {line}", file=sys.stderr)
 
 
-def lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
+def _lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
     """A line for each thing that texts lack."""
     without = unread.get(NOT_INSTALLED, 0)
     missing = {}

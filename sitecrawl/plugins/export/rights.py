@@ -88,7 +88,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class HostRights:
+class _HostRights:
     """What the files of a host say: its robots.txt, and that of TDM reservations."""
 
     rules: Sequence[UsageRule] = ()
@@ -97,7 +97,7 @@ class HostRights:
     """Pattern, whether it is reserved, and policy."""
 
     @classmethod
-    def read(cls, robots: bytes | None, tdm: bytes | None, agent: str) -> HostRights:
+    def read(cls, robots: bytes | None, tdm: bytes | None, agent: str) -> _HostRights:
         """None for a file that is not there."""
         if robots is None:
             return cls(reservations=_reservations(tdm))
@@ -112,9 +112,9 @@ class StoredRights:
     def __init__(self, readers: Sequence[PageReader], agent: str) -> None:
         self.agent: Final = agent
         self._readers = readers
-        self._read: dict[tuple[str, int, int], HostRights] = {}
+        self._read: dict[tuple[str, int, int], _HostRights] = {}
 
-    def of(self, capture: Capture) -> HostRights:
+    def of(self, capture: Capture) -> _HostRights:
         """What the files of its host say, as they were when it was fetched."""
         origin = capture.url[: path_start(capture.url)]
         robots, tdm = self._as_of(f"{origin}/robots.txt", capture), self._as_of(origin + TDM_FILE, capture)
@@ -123,7 +123,7 @@ class StoredRights:
         if key not in self._read:
             if len(self._read) >= _MAX_HOSTS:
                 self._read.clear()
-            self._read[key] = HostRights.read(_body_of(robots), _body_of(tdm), self.agent)
+            self._read[key] = _HostRights.read(_body_of(robots), _body_of(tdm), self.agent)
         return self._read[key]
 
     def _as_of(self, url: str, page: Capture) -> tuple[PageReader, Capture] | None:
@@ -162,7 +162,7 @@ def _reservations(tdm: bytes | None) -> list[tuple[str, bool, str | None]]:
 
 
 def said_of(
-    url: str, headers: Headers, body: bytes, *, content_type: str, charset: str | None, host: HostRights, agent: str
+    url: str, headers: Headers, body: bytes, *, content_type: str, charset: str | None, host: _HostRights, agent: str
 ) -> Said:
     """All that is asked of the page at `url`, `body` without its content coding. `agent`: our name to robots.txt."""
     target = target_of(url)

@@ -137,7 +137,7 @@ def text_of(body: bytes, content_type: str, charset: str | None) -> str | None:
         return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
     extract = _extractor()
     if extract is None or too_much(text.encode("utf-8", "replace")) is not None:
-        return clean_text(every_line(text))
+        return clean_text(_every_line(text))
     return clean_text(_main_text(text, extract))
 
 
@@ -158,7 +158,7 @@ def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -
     return [block._replace(text=clean_text(block.text)) for block in found]
 
 
-def every_line(html: str) -> str:
+def _every_line(html: str) -> str:
     """What a reader sees of a page, a line each."""
     return "\n".join(" ".join(line.text.split()) for line in html_lines(html))
 

@@ -44,7 +44,7 @@ _PIECE: Final = 1 << 20
 _INDEX: Final = "index.cdx.gz"
 
 
-class Written(NamedTuple):
+class _Written(NamedTuple):
     """What has gone into an archive."""
 
     captures: int
@@ -73,7 +73,7 @@ class WaczWriter:
             _Store(reader, "" if name == "." else f"{name}-", reader.last_id) for name, reader in pages.stores
         ]
 
-    def write(self, title: str, software: str) -> Written:
+    def write(self, title: str, software: str) -> _Written:
         """Raises `StorageError`."""
         with self._zip, Sorted() as lines:
             files = sum(map(self._archive, self._stores))
@@ -92,7 +92,7 @@ class WaczWriter:
             self._add("datapackage.json", [package])
             digest = {"path": "datapackage.json", "hash": f"sha256:{hashlib.sha256(package).hexdigest()}"}
             self._add("datapackage-digest.json", [json.dumps(digest, indent=2).encode()])
-        return Written(captures, pages, files)
+        return _Written(captures, pages, files)
 
     def _add(self, path: str, parts: Iterable[bytes], *, deflated: bool = False) -> None:
         entry = zipfile.ZipInfo(path, self._now.timetuple()[:6])

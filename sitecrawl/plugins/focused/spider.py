@@ -23,7 +23,7 @@ from sitecrawl.spiders.site import SiteSpider, name_fields
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.shark_search import Focus
 
-THRESHOLD: Final = 0.1
+_THRESHOLD: Final = 0.1
 _SEED_PRIORITY: Final = 10_000
 """Above all that a link can promise (`sitecrawl.plugins.focused.shark_search.SCALE`)."""
 _MAX_EXAMPLES: Final = 20
@@ -50,7 +50,7 @@ class FocusedSpider(SiteSpider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         kwargs = with_job_file(crawler, kwargs)
         topic, examples = kwargs.pop("topic", "").strip(), kwargs.pop("examples", "").replace(",", " ").split()
-        threshold = _share("threshold", kwargs.pop("threshold", THRESHOLD))
+        threshold = _share("threshold", kwargs.pop("threshold", _THRESHOLD))
         least = kwargs.pop("min_relevance", None)
         min_relevance = 0.0 if least is None else _share("min_relevance", least)
         if not topic and not examples:

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from sitecrawl.plugins.focused.shark_search import words
 
-SAMPLE: Final = 512
+_SAMPLE: Final = 512
 """Pages from which `idf` is learned."""
 _FIRST: Final = 8
 _FEATURES: Final = 1 << 18
@@ -68,10 +68,10 @@ class Topic:
     def _learn(self, counts: Any) -> None:
         """Every page at first, then every so-many-th: the sample stays spread over the crawl."""
         self._met += 1
-        if len(self._sample) < SAMPLE:
+        if len(self._sample) < _SAMPLE:
             self._sample.append(counts)
-        elif self._met % (self._met // SAMPLE) == 0:
-            self._sample[self._met // (self._met // SAMPLE) % SAMPLE] = counts
+        elif self._met % (self._met // _SAMPLE) == 0:
+            self._sample[self._met // (self._met // _SAMPLE) % _SAMPLE] = counts
         if self._met >= self._learn_at:
             self._learn_at *= 2
             self._weights = TfidfTransformer(sublinear_tf=True).fit(vstack(self._sample))

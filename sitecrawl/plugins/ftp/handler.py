@@ -112,7 +112,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
             headers["Content-Type"] = _media_type_of(location_of(url).path, body)
             headers["Local Filename"], headers["Size"] = session.filename or b"", str(session.arrived)
         else:
-            status, body = status_of(answer.code), answer.reply
+            status, body = _status_of(answer.code), answer.reply
             headers["Content-Type"] = "text/plain"
         kind = responsetypes.from_args(headers=headers, url=url.href, body=body)
         return kind(url.href, status=status, headers=headers, body=body, ip_address=session.ip, protocol=_PROTOCOL)
@@ -133,7 +133,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
         self._client.close()
 
 
-def status_of(code: int) -> int:
+def _status_of(code: int) -> int:
     """The status in HTTP of a reply that refuses: what is there no more, what is forbidden, what may be had later."""
     if code in _STATUSES:
         return _STATUSES[code]

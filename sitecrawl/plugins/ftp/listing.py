@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-MAX_LINE: Final = 8 << 10
+_MAX_LINE: Final = 8 << 10
 """Bytes. A name has up to 255 in most file systems, a path that a symbolic link leads to up to 4,096."""
 
 
@@ -33,14 +33,14 @@ class Entry(NamedTuple):
     """Of a symbolic link, where it leads, if that is said."""
 
 
-ParseLine = Callable[[bytes], Entry | None]
+_ParseLine = Callable[[bytes], Entry | None]
 """Reads one line; None for one that is no entry. Raises `ValueError` for what makes no sense."""
 
 
 class Listing:
     """Takes the bytes of a listing of the folder `path`, and keeps at most `most` entries."""
 
-    def __init__(self, parse_line: ParseLine, path: bytes, most: int) -> None:
+    def __init__(self, parse_line: _ParseLine, path: bytes, most: int) -> None:
         self._parse_line = parse_line
         self._path = posixpath.normpath(b"/" + path.lstrip(b"/"))
         self._most = most
@@ -57,7 +57,7 @@ class Listing:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._take(line)
-        if len(self._rest) > MAX_LINE:
+        if len(self._rest) > _MAX_LINE:
             self._rest, self._is_too_long = b"", True
 
     def end(self) -> None:
@@ -68,7 +68,7 @@ class Listing:
 
     def _take(self, line: bytes) -> None:
         is_too_long, self._is_too_long = self._is_too_long, False
-        if is_too_long or len(line) > MAX_LINE:
+        if is_too_long or len(line) > _MAX_LINE:
             self.skipped += 1
             return
         try:

@@ -38,7 +38,7 @@ _MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""
 _BUSY: Final = 421
 """The reply of a server that has no room for another client now."""
-DONE: Final = 226
+_DONE: Final = 226
 _CHUNK: Final = 64 << 10
 _CONNECT_SECONDS: Final = 10.0
 """For which an address may be silent where there is another one to try."""
@@ -234,7 +234,7 @@ class Session:
                 file.write(data)
 
             await self._transfer(f"RETR {self._path}", take)
-            return FtpReply(DONE, file=file.getvalue() if isinstance(file, BytesIO) else self.filename)
+            return FtpReply(_DONE, file=file.getvalue() if isinstance(file, BytesIO) else self.filename)
 
     def _place(self) -> BinaryIO:
         return BytesIO() if self.filename is None else Path(fsdecode(self.filename)).open("wb")
@@ -243,7 +243,7 @@ class Session:
         has_mlsd = await self._has_mlsd()
         listing = Listing(parse_mlsd if has_mlsd else parse_list, self._location.path, self._max_entries)
         if await self._enter(has_mlst=has_mlsd):
-            return FtpReply(DONE, listing=listing, is_loop=True)
+            return FtpReply(_DONE, listing=listing, is_loop=True)
 
         def take(data: bytes) -> None:
             listing.feed(data)
@@ -254,7 +254,7 @@ class Session:
         with suppress(_Enough):
             await self._transfer("MLSD" if has_mlsd else "LIST", take)
             listing.end()
-        return FtpReply(DONE, listing=listing)
+        return FtpReply(_DONE, listing=listing)
 
     async def _has_mlsd(self) -> bool:
         try:

@@ -22,16 +22,16 @@ _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a>
 
 
 def main() -> None:
-    serve(ready)
+    serve(_ready)
 
 
-def ready(begin: dict[str, Any]) -> Answering:
-    options = options_of(begin["page"])
-    rehearse(options)
-    return lambda request, body: answer(request, body, options)
+def _ready(begin: dict[str, Any]) -> Answering:
+    options = _options_of(begin["page"])
+    _rehearse(options)
+    return lambda request, body: _answer(request, body, options)
 
 
-def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
+def _answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
     """The answer to one request: what it says, and the body without its codings where it had some."""
     if "digest_of" in request:
         return {"digest": text_digest(request["digest_of"], request["charset"], body, options).hex()}, b""
@@ -57,11 +57,11 @@ def read(url: str, body: bytes, headers: Headers, options: PageOptions) -> Readi
     return Reading(read_page(url, body, headers, options=options, met=met), met)
 
 
-def options_of(given: dict[str, Any]) -> PageOptions:
+def _options_of(given: dict[str, Any]) -> PageOptions:
     return PageOptions(**{**given, "tree": TreeOptions(**given["tree"]), "budget": Budget(**given["budget"])})
 
 
-def rehearse(options: PageOptions) -> None:
+def _rehearse(options: PageOptions) -> None:
     """Do all that there is to do once, and have every codec: what is loaded when it is first needed is loaded now."""
     for name in charset.NAMES:
         codecs.lookup(name)
@@ -70,11 +70,11 @@ def rehearse(options: PageOptions) -> None:
     for label in ("utf-8", "windows-1252"):
         headers = [["Content-Type", f"text/html; charset={label}"], ["Content-Encoding", "gzip"]]
         request = {"url": "http://a.example/", "headers": headers, "decode": True, "page": True, "max_size": 1 << 20}
-        answer(request, gzip.compress(page), options)
-        answer(request, gzip.compress(page * (options.tree.max_size // len(page) + 1)), options)
+        _answer(request, gzip.compress(page), options)
+        _answer(request, gzip.compress(page * (options.tree.max_size // len(page) + 1)), options)
     for coding in ("deflate", "br", "zstd"):
         headers = [["Content-Encoding", coding]]
-        answer({"headers": headers, "decode": True, "page": False, "max_size": 1}, b"\x00", options)
+        _answer({"headers": headers, "decode": True, "page": False, "max_size": 1}, b"\x00", options)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ def _keys() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
             yield table, key, one
 
 
-def described() -> dict[str, str]:
+def _described() -> dict[str, str]:
     """What the arguments mean that all site spiders take, by name: `1` is yes on the command line, `0` no."""
     found = {}
     for _table, _key, schema in _keys():
@@ -274,4 +274,4 @@ class JobFiles:
     """See `sitecrawl.spiders.job_file.JobFiles`."""
 
     read = staticmethod(read_job)
-    described = staticmethod(described)
+    _described = staticmethod(_described)

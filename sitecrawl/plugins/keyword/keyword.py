@@ -21,9 +21,9 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import Line, html_lines, plain_lines
 from sitecrawl.page.xhtml import as_html
 
-MAX_LENGTH: Final = 100
+_MAX_LENGTH: Final = 100
 """Of a keyword, in characters."""
-SHOWN: Final = 200
+_SHOWN: Final = 200
 """Characters of a line that are reported, the keyword in their midst."""
 
 # Unicode's property Default_Ignorable_Code_Point, as far as it occurs in texts.
@@ -51,8 +51,8 @@ class Keyword:
     """A text to look for, of 1 to 100 characters. Raises `OptionError` for any other."""
 
     def __init__(self, text: str) -> None:
-        if len(text) > MAX_LENGTH:
-            raise OptionError(f"The keyword has {len(text)} characters, and {MAX_LENGTH} is the limit")
+        if len(text) > _MAX_LENGTH:
+            raise OptionError(f"The keyword has {len(text)} characters, and {_MAX_LENGTH} is the limit")
         self.text = text
         self._folded = folded(text)
         if not self._folded:
@@ -113,8 +113,8 @@ def _around(text: str, start: int, end: int) -> str:
     before, found, after = (_seen(part) for part in (text[:start], text[start:end], text[end:]))
     left = " " if before and text[start - 1 : start].isspace() else ""
     right = " " if after and text[end : end + 1].isspace() else ""
-    found = found[:SHOWN]
-    room = max(0, SHOWN - len(found))
+    found = found[:_SHOWN]
+    room = max(0, _SHOWN - len(found))
     tail = min(len(after), max(room // 2, room - len(before)))
     head = min(len(before), room - tail)
     cut_before = "…" if head < len(before) else ""

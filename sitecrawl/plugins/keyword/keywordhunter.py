@@ -56,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> NoReturn:
     """The command; `words` in the place of the command line's."""
-    options = read_words(sys.argv[1:] if words is None else words)
+    options = _read_words(sys.argv[1:] if words is None else words)
     try:
         code = _run(options)
     except SitecrawlError as error:
@@ -65,7 +65,7 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     raise SystemExit(code)
 
 
-def read_words(words: Sequence[str]) -> argparse.Namespace:
+def _read_words(words: Sequence[str]) -> argparse.Namespace:
     """What stands on the command line. Exits with code 1, and a message, for what makes no sense."""
     parser = _Parser(
         prog="KeywordHunter",

@@ -44,7 +44,7 @@ class LlmsTxt:
             return True
         if page.charset is not None and page.content_type not in HTML:  # many sites answer anything with HTML
             reading = self._crawl.reading
-            page.links = list(islice(links_in(reading.text(page), page.url), reading.max_links))
+            page.links = list(islice(_links_in(reading.text(page), page.url), reading.max_links))
             return True
         if fetch is None or GUESS not in fetch.request.meta:
             return True
@@ -52,7 +52,7 @@ class LlmsTxt:
         return False
 
 
-def links_in(text: str, url: str) -> Iterator[Link]:
+def _links_in(text: str, url: str) -> Iterator[Link]:
     """URLs that the file at `url` lists, each once, in order."""
     met: set[str] = set()
     for found in _TARGET.finditer(text):

@@ -38,7 +38,7 @@ from sitecrawl.page.refusals import has_password
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 from sitecrawl.urls.url import Url, parse
 
-MAX_REDIRECTS: Final = 10
+_MAX_REDIRECTS: Final = 10
 _ASKING: Final = "//form[.//input[translate(@type, 'PASWORD', 'pasword') = 'password']]"
 _BUTTON: Final = (
     ".//input[translate(@type, 'SUBMIT', 'submit') = 'submit'] | .//button[not(@type) or @type = 'submit']"
@@ -75,7 +75,7 @@ async def log_in(session: Session, ask: Ask, cookies: CookieStore) -> None:
 
 async def _followed(request: Request, ask: Ask) -> Response:
     """The answer behind all redirects."""
-    for _ in range(MAX_REDIRECTS):
+    for _ in range(_MAX_REDIRECTS):
         response = await ask(request)
         location = response.headers.get("Location")
         if not 300 <= response.status < 400 or location is None:
@@ -87,7 +87,7 @@ async def _followed(request: Request, ask: Ask) -> Response:
         except InvalidUrl:
             raise LoginFailed("it is redirected to what is no address of the web") from None
         request = Request(target, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META))
-    raise LoginFailed(f"it is redirected more than {MAX_REDIRECTS} times")
+    raise LoginFailed(f"it is redirected more than {_MAX_REDIRECTS} times")
 
 
 def _checked(response: Response) -> Response:

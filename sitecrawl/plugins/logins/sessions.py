@@ -17,8 +17,8 @@ from sitecrawl.base.patterns import MatchTime, compiled
 from sitecrawl.http.login import Login, LoginKind
 from sitecrawl.page.refusals import has_password
 
-HOUR: Final = 3600.0
-IN_A_ROW: Final = 3
+_HOUR: Final = 3600.0
+_IN_A_ROW: Final = 3
 """Pages in a row that say that nobody is logged in, after which a login that cannot be done anew is over."""
 _FIELDS_LOOKED_AT: Final = 1 << 16
 """Bytes of a page in which the login form is looked for."""
@@ -72,7 +72,7 @@ class Session:
     def _check(self) -> None:
         if self.failure is not None and self.failure.lasts:
             raise LoginFailed(str(self.failure))
-        if len(self._times) == self.login.per_hour and self._clock() - self._times[0] < HOUR:
+        if len(self._times) == self.login.per_hour and self._clock() - self._times[0] < _HOUR:
             why = self.failure or "it was logged out each time"
             raise LoginFailed(f"it has tried {self.login.per_hour} times within an hour: {why}", lasts=False)
 
@@ -109,11 +109,11 @@ class Session:
                 self._is_in = False
             return True
         self._in_a_row += 1
-        if self._in_a_row >= IN_A_ROW and self.failure is None:
+        if self._in_a_row >= _IN_A_ROW and self.failure is None:
             what = {LoginKind.COOKIES: "cookies", LoginKind.BEARER: "token", LoginKind.BASIC: "password"}[
                 self.login.kind
             ]
-            self.failure = LoginFailed(f"{IN_A_ROW} pages in a row do not take the {what}")
+            self.failure = LoginFailed(f"{_IN_A_ROW} pages in a row do not take the {what}")
         return False
 
 

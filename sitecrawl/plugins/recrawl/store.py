@@ -23,7 +23,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.plugins.recrawl import schedule
 from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Visits
 
-FAMILY: Final = "revisits"
+_FAMILY: Final = "revisits"
 _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"
 _TIME = struct.Struct(">Q")
 _FIGURES_FORMAT = struct.Struct(">Qdd")
@@ -39,7 +39,7 @@ class RevisitStore(Participant):
         self._database = database
         self._whole = options
         self._share = share
-        self._rows = Overlay(database, FAMILY)
+        self._rows = Overlay(database, _FAMILY)
         self.pages = 0
         """Pages with a next visit, or under way to it."""
         self.planned = 0.0
@@ -64,7 +64,7 @@ class RevisitStore(Participant):
 
     def reload(self) -> None:
         """Count again what the figures sum up: the database has other pages than before."""
-        rows = self._database.scan(FAMILY, _PAGE, next_prefix(_PAGE))
+        rows = self._database.scan(_FAMILY, _PAGE, next_prefix(_PAGE))
         found = [interval for _, data in rows if (interval := Visits.unpack(data).interval)]
         self.pages, self.planned = len(found), sum(1 / interval for interval in found)
         self._first = _DUE
@@ -149,7 +149,7 @@ class RevisitStore(Participant):
     def _stored(self, end: bytes | None) -> Iterator[bytes]:
         """The index on disk, without what has changed since."""
         end = end or bytes([_DUE[0] + 1])
-        entries = self._database.scan(FAMILY, min(self._first, end), end)
+        entries = self._database.scan(_FAMILY, min(self._first, end), end)
         return (entry for entry, _ in entries if not self._rows.has_changed(entry))
 
     def prepare(self, batch: Batch) -> None:

@@ -162,13 +162,13 @@ logger = logging.getLogger(__name__)
 
 _SNAPSHOT: Final = f"{INDEX_FILE}.sent"
 """The copy of the index here, while it is on its way."""
-LAST_WAIT: Final = 300.0
+_LAST_WAIT: Final = 300.0
 """Seconds for which a crawl waits at its end for what is not sent yet; the next run sends the rest."""
 _LOOK: Final = 0.05
 """Seconds between two looks whether all is sent."""
 
 
-def write_snapshot(index: Path, target: Path) -> None:
+def _write_snapshot(index: Path, target: Path) -> None:
     """Of the last commit; the crawl may write on meanwhile. Not in WAL mode: a folder that cannot be written to will
     do for who reads it. Raises `StorageError`.
     """
@@ -211,10 +211,10 @@ def index_of(store: WarcStore) -> list[_Upload]:
     if not store.position.number:
         return []
     index, draft = store.directory / INDEX_FILE, store.directory / _SNAPSHOT
-    return [_Upload(INDEX_FILE, draft, lambda: write_snapshot(index, draft))]
+    return [_Upload(INDEX_FILE, draft, lambda: _write_snapshot(index, draft))]
 
 
-class RemoteCopy(Participant):
+class _RemoteCopy(Participant):
     """See the module: of a crawl that runs. To be made when its store has been cut back."""
 
     def __init__(self, remote: Remote, store: WarcStore, stats: StatsCollector) -> None:
@@ -247,7 +247,7 @@ class RemoteCopy(Participant):
         for upload in index_of(self._store):
             uploads.add(upload)
         logger.info("%d files are sent to %s before the end", uploads.waiting, uploads.remote.url)
-        until = time.monotonic() + LAST_WAIT
+        until = time.monotonic() + _LAST_WAIT
         while uploads.waiting and time.monotonic() < until:  # noqa: ASYNC110 - it is a thread's
             await asyncio.sleep(_LOOK)
         uploads.stop()
@@ -276,7 +276,7 @@ class RemotePipeline:
         session, manifest = crawl.peers.session, crawl.directory.manifest
         options = place_of(crawler.settings, crawl.directory.path, manifest, session)
         remote = open_place(options, manifest, session, may_wait=crawl.directory.resumed)
-        copy = RemoteCopy(remote, store, crawl.stats)
+        copy = _RemoteCopy(remote, store, crawl.stats)
         crawl.checkpoints.add(copy)
         crawl.checkpoints.last_acts.append(copy.finish)
         return cls()

@@ -30,7 +30,7 @@ _NOT_IN_A_NAME: Final = expression(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
-    """Get it by `remote_options`, or from settings by `remote`."""
+    """Get it by `_remote_options`, or from settings by `remote`."""
 
     url: str
     """Where files go, without a slash at its end."""
@@ -48,7 +48,7 @@ class RemoteOptions:
         return "/".join((self.url, *names))
 
 
-def remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
+def _remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
     """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
     _check(url)
     secrets: list[str] = []
@@ -56,7 +56,7 @@ def remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
     return RemoteOptions(url.rstrip("/"), opened, tuple(secrets))
 
 
-def safe_name(name: str) -> str:
+def _safe_name(name: str) -> str:
     """A directory's name as a part of a URL."""
     return _NOT_IN_A_NAME.sub("-", name).strip(".") or "crawl"
 
@@ -104,7 +104,7 @@ def remote(settings: BaseSettings, *places: str) -> RemoteOptions:
     """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE. Raises `OptionError`."""
     if not (url := REMOTE.read(settings)):
         raise OptionError("Say where to: -s SITECRAWL_REMOTE=s3://BUCKET/PREFIX")
-    return remote_at(settings, "/".join((url.rstrip("/"), *map(safe_name, places))))
+    return remote_at(settings, "/".join((url.rstrip("/"), *map(_safe_name, places))))
 
 
 def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
@@ -113,4 +113,4 @@ def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
         storage = REMOTE_OPTIONS.read(settings)
     except (TypeError, ValueError) as error:
         raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
-    return remote_options(url, storage)
+    return _remote_options(url, storage)

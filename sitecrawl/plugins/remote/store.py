@@ -29,7 +29,7 @@ _PATIENCE: Final = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_
 """Seconds that S3 has to answer; s3fs itself tries again."""
 _LONGEST: Final = 300
 """Characters of what a store says that are passed on."""
-MARK: Final = "sitecrawl.json"
+_MARK: Final = "sitecrawl.json"
 """Says whose a place in a store is, so that no crawl writes over another's files."""
 _MAGIC: Final = "sitecrawl remote"
 _FORMAT: Final = 1
@@ -170,10 +170,10 @@ def claim(remote: Remote, owner: str) -> None:
     another's, `RemoteError` if the store cannot be written or does not answer.
     """
     mark = json.dumps({"magic": _MAGIC, "format": _FORMAT, "crawl": owner}).encode()
-    found = remote.read(MARK, _LONGEST_MARK)
+    found = remote.read(_MARK, _LONGEST_MARK)
     if found is None:
-        remote.write(MARK, mark)
-        found = remote.read(MARK, _LONGEST_MARK)
+        remote.write(_MARK, mark)
+        found = remote.read(_MARK, _LONGEST_MARK)
     if found != mark:
         raise OptionError(
             f"{remote.url} holds the files of another crawl, or of another version: choose another SITECRAWL_REMOTE, "

@@ -94,7 +94,7 @@ class Lost(Crashed):
 
 
 @dataclass(slots=True)
-class Rendered:
+class _Rendered:
     """What has become of a page."""
 
     content: str
@@ -182,7 +182,7 @@ class Browser:
                 await self._end_browser()
                 raise NoBrowser(_in_a_line(error)) from error
 
-    async def render(self, request: Request, proxy: str, silence: Callable[[], float]) -> Rendered:
+    async def render(self, request: Request, proxy: str, silence: Callable[[], float]) -> _Rendered:
         """The page that `proxy` has for `request`; `silence` says for how long it has had nothing to do.
 
         To be called after `begin`. Raises `Crashed` and `Lost`. Whoever cancels it has the page closed.
@@ -248,7 +248,7 @@ class Browser:
 
     async def _visited(
         self, browser: PlaywrightBrowser, request: Request, proxy: str, silence: Callable[[], float]
-    ) -> Rendered:
+    ) -> _Rendered:
         url = request.url.partition("#")[0]
         context = await browser.new_context(**_context(request, proxy))
         self._visits += 1
@@ -264,7 +264,7 @@ class Browser:
             self._visits -= 1
             await asyncio.shield(_end(context))
 
-    async def _look(self, visit: _Visit) -> Rendered:
+    async def _look(self, visit: _Visit) -> _Rendered:
         from playwright.async_api import TimeoutError as Late  # noqa: PLC0415 - an extra
 
         page = visit.page
@@ -275,7 +275,7 @@ class Browser:
             await asyncio.sleep(_LOOK)
         content = await _content(page, until)
         picture = await self._picture(page) if self._options.screenshots else None
-        return Rendered(content, visit.leads_to, picture)
+        return _Rendered(content, visit.leads_to, picture)
 
     async def _picture(self, page: Page) -> bytes | None:
         session = await page.context.new_cdp_session(page)

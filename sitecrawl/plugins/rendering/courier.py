@@ -31,7 +31,7 @@ _AT_ONCE: Final = 8
 """Requests of a page that are under way together; a browser has up to six a host."""
 _REQUESTS: Final = "rendering/requests"
 """Counts what browsers asked for, beside the pages themselves."""
-KEPT: Final = "rendering/requests_kept"
+_KEPT: Final = "rendering/requests_kept"
 """Of these, those that were stored already, and not sent."""
 _FORBIDDEN: Final = "rendering/forbidden"
 """Of these, those that robots.txt forbids."""
@@ -171,7 +171,7 @@ class Courier:
     async def _got(self, asked: Asked) -> ProxyAnswer:
         stats = self._network.stats
         if asked.method == "GET" and (kept := self._network.kept.get(asked.url)) is not None:
-            stats.inc_value(KEPT)
+            stats.inc_value(_KEPT)
             self.urls.add(asked.url)
             return kept
         try:

@@ -5,10 +5,10 @@ has very many folders or names, what is in more is one section with it.
 A page without a script is what it is: it is never rendered. Of the others
 
 - each section is two: its shells, which say next to nothing without a browser, and all else;
-- of each the first `SAMPLES` pages are rendered and compared with what came: a page may have a menu and be empty
+- of each the first `_SAMPLES` pages are rendered and compared with what came: a page may have a menu and be empty
   beneath it;
 - after that, where rendering brought something to half of the pages, all are rendered. Elsewhere the fourth of the
-  next pages is, then the eighth of those after it, and so on up to one of `AGAIN`. If it has gained, the first ones
+  next pages is, then the eighth of those after it, and so on up to one of `_AGAIN`. If it has gained, the first ones
   were not like the others, and the section is learnt anew.
 
 What is rendered goes on to count, and what is long ago counts less: a site that is built anew is learnt anew.
@@ -33,12 +33,12 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.refusals import SHELL_TEXT, visible
 
-SAMPLES: Final = 3
-AGAIN: Final = 100
+_SAMPLES: Final = 3
+_AGAIN: Final = 100
 """Of so many pages of a section where rendering has long been in vain one is rendered."""
 _AGAIN_FIRST: Final = 4
 """The same where it has just turned out to be."""
-MAX_FOLDERS: Final = 30
+_MAX_FOLDERS: Final = 30
 """In one, that are sections of their own, and as many kinds of queries."""
 _MAX_NAMES: Final = 4
 """In a query that is told apart from others."""
@@ -101,7 +101,7 @@ class Sections(Participant):
             return True
         self._passed[section] += 1
         pages, _ = self._known[section]
-        return self._passed[section] >= min(AGAIN, _AGAIN_FIRST << (pages - SAMPLES))
+        return self._passed[section] >= min(_AGAIN, _AGAIN_FIRST << (pages - _SAMPLES))
 
     def _section_of(self, page: PageItem) -> str:
         """Its own, or one around it; or that of the shells there."""
@@ -114,7 +114,7 @@ class Sections(Participant):
 
     def _tells_apart(self, around: str, what: str) -> bool:
         known = self._inside.get(around, ())
-        return what in known or len(known) < MAX_FOLDERS
+        return what in known or len(known) < _MAX_FOLDERS
 
     def _note(self, section: str) -> None:
         path, mark, query = section.removesuffix(_SHELLS).partition("?")
@@ -124,7 +124,7 @@ class Sections(Participant):
 
     def _is_in_vain(self, section: str) -> bool:
         pages, gains = self._known.get(section, (0, 0))
-        return pages >= SAMPLES and 2 * gains < pages
+        return pages >= _SAMPLES and 2 * gains < pages
 
     def learn(self, page: PageItem, *, gained: bool) -> None:
         """A page, here as it came, has been rendered."""

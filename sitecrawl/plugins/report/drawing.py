@@ -20,7 +20,7 @@ _Values = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     name: str
     points: list[str]
     """Polylines: a value that is not known parts them."""
@@ -33,7 +33,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Chart:
     title: str
-    lines: list[Line]
+    lines: list[_Line]
     x_marks: list[tuple[float, str]]
     y_marks: list[tuple[float, str]]
 
@@ -91,7 +91,7 @@ def chart(
     lines = []
     for (name, values), colour in zip(named.items(), colours, strict=False):
         last = next((value for value in reversed(values) if value is not None), None)
-        lines.append(Line(name, _polylines(times, values, x, y), "" if last is None else words(last), colour))
+        lines.append(_Line(name, _polylines(times, values, x, y), "" if last is None else words(last), colour))
     begin, end = (f"{datetime.fromtimestamp(at, UTC):%b %d %H:%M}" for at in (times[0], times[-1]))
     x_marks = [(float(LEFT + _HALF_A_MARK), begin), (float(WIDTH - RIGHT - _HALF_A_MARK), end)]
     return Chart(title, lines, x_marks, [(y(value), words(value)) for value in (0.0, top)])

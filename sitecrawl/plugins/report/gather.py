@@ -115,7 +115,7 @@ def _first_referrers(reader: FrontierReader, dead: Iterable[_DeadLink]) -> dict[
     return found
 
 
-HOSTS: Final = 50
+_HOSTS: Final = 50
 _ROUNDS: Final = 31
 """Rounds over what is known that are shown: the newest."""
 _DEMOTED: Final = 100
@@ -223,11 +223,11 @@ def gather(directory: Path) -> ReportData:
             urls=urls,
             history=reader.history(),
             content=reader.content(),
-            refused=list(islice(_refused(refusals), HOSTS)),
+            refused=list(islice(_refused(refusals), _HOSTS)),
             refused_count=len(refusals),
             exceptions=reader.exceptions(),
             outcomes=reader.outcomes(),
-            hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
+            hosts=[(host, urls.hosts[host.key]) for host in largest[:_HOSTS]],
             host_count=len(hosts),
             held=list(islice(reader.held(), _DEMOTED)),
             held_count=held_count,

@@ -36,25 +36,25 @@ def render(report: ReportData) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "shown": shown, "count": _count, "size": size, "percent": percent, "moment": moment, "seconds": seconds,
+        "shown": _shown, "count": _count, "size": size, "percent": _percent, "moment": _moment, "seconds": _seconds,
         "duration": duration,
     }  # fmt: skip
     return environment.get_template("report.html").render(
         report=report,
         folded=_FOLDED,
         name_of=name_of,
-        charts=charts(report.history),
+        _charts=_charts(report.history),
         statuses=_status_rows(report.urls),
         depths=[(depth, number, "") for depth, number in sorted(report.urls.depths.items())[:_DEPTHS]],
         figures=_figure_rows(report.web),
-        quantiles=[percent(share) for share in QUANTILES],
+        quantiles=[_percent(share) for share in QUANTILES],
         spreads=_spread_rows(report.web),
         groups={name: _group_rows(groups) for name, groups in report.web.groups.items()},
         chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
     )
 
 
-def charts(history: History | None) -> list[Chart]:
+def _charts(history: History | None) -> list[Chart]:
     """The crawl over time."""
     if history is None:
         return []
@@ -83,7 +83,7 @@ def charts(history: History | None) -> list[Chart]:
             rate,
             colours=(3, 1, 2, 4),
         ),
-        chart("Time of a download", times, {"median": of("p50"), "95% below": of("p95")}, seconds),
+        chart("Time of a download", times, {"median": of("p50"), "95% below": of("p95")}, _seconds),
         chart("Memory of the process", times, {"resident": of("memory")}, size),
     ]
     return [one for one in found if one is not None]
@@ -115,13 +115,13 @@ def _group_rows(groups: Groups) -> list[tuple[str, int, str]]:
     """Each status, type or language: what, how many, and its share."""
     rows = [(str(group.name or _NAMELESS), group.number) for group in groups.named]
     rows += [("other", groups.other)] if groups.other else []
-    return [(name, number, percent(groups.share(number))) for name, number in rows]
+    return [(name, number, _percent(groups.share(number))) for name, number in rows]
 
 
 def _said(value: float, form: Form) -> str:
     if form == "number":
         return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-    return percent(value) if form == "share" else size(value)
+    return _percent(value) if form == "share" else size(value)
 
 
 _NAMELESS: Final = "none"
@@ -133,7 +133,7 @@ _WITHOUT_STATUS: Final = (
 )
 
 
-def shown(text: object, limit: int = _LONGEST) -> str:
+def _shown(text: object, limit: int = _LONGEST) -> str:
     """Text of the web for a page: cut, with control characters and marks of direction written out."""
     whole = str(text)
     cut = whole if len(whole) <= limit else whole[: limit - 1] + "…"
@@ -154,7 +154,7 @@ def _short(number: float) -> str:
     return f"{number:,.3g}" if number < 10 else f"{number:,.0f}"
 
 
-def percent(share: float) -> str:
+def _percent(share: float) -> str:
     """A share from 0 to 1, in two digits or so."""
     number = share * 100
     if number >= 10 or number == 0:
@@ -162,12 +162,12 @@ def percent(share: float) -> str:
     return f"{number:.{max(1, 1 - math.floor(math.log10(number)))}f}%"
 
 
-def moment(at: float | None) -> str:
+def _moment(at: float | None) -> str:
     """Unix seconds as a date and a time (UTC)."""
     return "never" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def seconds(number: float) -> str:
+def _seconds(number: float) -> str:
     """A short time."""
     if number < 1:
         return f"{number * 1000:,.0f} ms"

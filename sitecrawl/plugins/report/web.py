@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from sitecrawl.pagestore.columns import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
 
-NAMED: Final = 25
+_NAMED: Final = 25
 """Statuses, types, languages and depths that have a row of their own."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
@@ -62,7 +62,7 @@ SPREADS: Final[Mapping[str, tuple[str, Form]]] = {
 """The same of `Web.spreads`."""
 
 
-class Group(NamedTuple):
+class _Group(NamedTuple):
     """What has one status, type, language or depth."""
 
     name: str | int | None
@@ -75,7 +75,7 @@ class Groups:
     """All that has any; `named` are the most frequent, but for depths, where they are the least."""
 
     total: int = 0
-    named: tuple[Group, ...] = ()
+    named: tuple[_Group, ...] = ()
 
     @property
     def other(self) -> int:
@@ -87,7 +87,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class _Spread:
     """How a number is spread over pages."""
 
     pages: int = 0
@@ -116,11 +116,11 @@ class Web:
     depths: Groups = Groups()
     languages: Groups = Groups()
     """That pages of HTML declare."""
-    sizes: Spread = Spread()
+    sizes: _Spread = _Spread()
     """Bytes of pages, without content coding."""
-    hrefs: Spread = Spread()
+    hrefs: _Spread = _Spread()
     """Links on a page of HTML, as they stand there."""
-    links: Spread = Spread()
+    links: _Spread = _Spread()
     """URLs that a page of HTML links to."""
     near: Mapping[str, float | None] = field(default_factory=dict)
     """Shares, over all pages of HTML: `twice`, of links, those to what the same page links to already; `same_host`,
@@ -140,7 +140,7 @@ class Web:
         return {name: found.get(name) for name in LABELS}
 
     @property
-    def spreads(self) -> dict[str, Spread]:
+    def spreads(self) -> dict[str, _Spread]:
         return {"hrefs": self.hrefs, "links": self.links, "size": self.sizes}
 
     @property
@@ -164,16 +164,16 @@ def read_web(reader: PageReader) -> Web:
 
 def _groups(reader: PageReader, column: str, which: str, order: str = "2 DESC, 1") -> Groups:
     is_name = or_null(is_text if column in {"content_type", "language"} else is_number)
-    query = _GROUPS.format(column=column, which=which, order=order, most=NAMED)
+    query = _GROUPS.format(column=column, which=which, order=order, most=_NAMED)
     rows = reader.rows(query, checks=[is_name, is_number, is_number])
-    return Groups(rows[0][-1], tuple(Group(*row[:-1]) for row in rows)) if rows else Groups()
+    return Groups(rows[0][-1], tuple(_Group(*row[:-1]) for row in rows)) if rows else Groups()
 
 
-def _spread(reader: PageReader, column: str, which: str) -> Spread:
+def _spread(reader: PageReader, column: str, which: str) -> _Spread:
     quantiles = ", ".join(_QUANTILE.format(share=share) for share in QUANTILES)
     query = _SPREAD.format(column=column, which=which, quantiles=quantiles)
     ((pages, total, greatest, *values),) = reader.rows(query, checks=[is_number] * (3 + len(QUANTILES)))
-    return Spread(pages, total, greatest, dict(zip(QUANTILES, values, strict=True))) if pages else Spread()
+    return _Spread(pages, total, greatest, dict(zip(QUANTILES, values, strict=True))) if pages else _Spread()
 
 
 def _near(reader: PageReader) -> dict[str, float | None]:

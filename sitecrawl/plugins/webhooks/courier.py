@@ -33,14 +33,14 @@ _ATTEMPT_SECONDS: Final = 10.0
 """For one attempt, from the name's look-up to the end of the answer."""
 _PAUSES: Final = (1.0, 5.0, 25.0)
 """Seconds between attempts: of these there is one more."""
-MAX_WAITING: Final = 100
+_MAX_WAITING: Final = 100
 """Letters that wait for one webhook; of more, the oldest are dropped."""
 _MAX_ANSWER: Final = 65_536
 """Bytes of an answer that are read, for its connection to end in peace: nothing in it matters but its status."""
 
-SENT: Final = "webhooks/sent"
+_SENT: Final = "webhooks/sent"
 FAILED: Final = "webhooks/failed"
-DROPPED: Final = "webhooks/dropped"
+_DROPPED: Final = "webhooks/dropped"
 
 _SCHEMA: Final = 1
 """Raised when a field goes, or means something else; not when one comes."""
@@ -106,9 +106,9 @@ class Courier:
             return
         if letter.event is Event.HEARTBEAT and any(one.event is Event.HEARTBEAT for one in self._waiting):
             return  # who could not be told that it lives needs to hear the last of it only
-        while len(self._waiting) >= MAX_WAITING:
+        while len(self._waiting) >= _MAX_WAITING:
             self._waiting.popleft()
-            self._counted(DROPPED)
+            self._counted(_DROPPED)
         self._waiting.append(letter)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._bring_all())
@@ -140,7 +140,7 @@ class Courier:
         for pause in (*self._pauses, None):
             why, is_passing = await self._post(letter)
             if not why:
-                self._counted(SENT)
+                self._counted(_SENT)
                 self._has_failed = False
                 return
             if not is_passing or pause is None:

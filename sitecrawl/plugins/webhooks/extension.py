@@ -122,7 +122,7 @@ _ERRORS: Final = 0.5
 """Share of the fetches of a window above which errors are told."""
 _HEARTBEAT: Final = 60.0
 """Seconds between two heartbeats."""
-WINDOW: Final = 300.0
+_WINDOW: Final = 300.0
 """Seconds over which the share of errors is taken."""
 _REASON: Final = 200
 """Characters of a finish reason: a spider may take it from anywhere."""
@@ -138,7 +138,7 @@ class Webhooks:
         self._hooks = hooks
         self._began = self._beats_at = now = time.monotonic()
         self._stall = _StallAlarm(_STALL, now)
-        self._errors = _ErrorAlarm(_ERRORS, WINDOW, now)
+        self._errors = _ErrorAlarm(_ERRORS, _WINDOW, now)
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
         """None before the crawl has begun."""
         self._has_failed = False

@@ -33,7 +33,7 @@ class Event(StrEnum):
     HEARTBEAT = "heartbeat"
 
 
-NEWS: Final = frozenset(Event) - {Event.HEARTBEAT}
+_NEWS: Final = frozenset(Event) - {Event.HEARTBEAT}
 """What is told to who does not say what they want to hear."""
 
 
@@ -46,7 +46,7 @@ class Webhook:
     """As it stands in the Host header."""
     target: str = field(repr=False)
     """Path and query."""
-    events: frozenset[Event] = NEWS
+    events: frozenset[Event] = _NEWS
     secret: bytes = field(default=b"", repr=False)
     """With which what is sent is signed; empty for no signature."""
 
@@ -104,7 +104,7 @@ def _read_one(one: object, reveal: _Reveal) -> Webhook:
         Endpoint(parts.scheme == "https", parts.hostname or "", parts.port or _PORTS[parts.scheme]),
         parts.netloc,
         f"{parts.path}?{parts.query}" if parts.query else parts.path,
-        _events(given.get("events", sorted(NEWS))),
+        _events(given.get("events", sorted(_NEWS))),
         _key(secret),
     )
 

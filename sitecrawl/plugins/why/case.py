@@ -170,12 +170,12 @@ def _robots(source: Source, url: Url) -> Robots | None:
         return None
     capture, body = found
     agent = source.terms.agent if source.terms is not None else ""
-    rule = deciding_rule(body, url.href, agent) if capture.status < 300 else None
+    rule = _deciding_rule(body, url.href, agent) if capture.status < 300 else None
     leave = source.leaves.of(url.host).robots
     return Robots(capture, rule, leave if leave is not None and leave.covers(target_of(url.href)) else None)
 
 
-def deciding_rule(body: bytes, url: str, agent: str) -> Rule | None:
+def _deciding_rule(body: bytes, url: str, agent: str) -> Rule | None:
     """The rule of a robots.txt by which `agent` may fetch `url`, or may not; None where the file says nothing of it.
 
     The crawl itself asks `RobotsTxt`, which tells no lines.

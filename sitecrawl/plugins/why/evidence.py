@@ -24,7 +24,7 @@ _STATES: Final = {
 }
 
 
-def known(case: Case) -> str:
+def _known(case: Case) -> str:
     """Whether the crawl knows it, and from which page."""
     record = case.record
     if record is None:
@@ -42,7 +42,7 @@ def _found(case: Case, record: UrlRecord) -> str:
     return f"{found}{counted(record.depth, 'link')} from a seed"
 
 
-def canonical(case: Case) -> str:
+def _canonical(case: Case) -> str:
     """Its identity, and the rule by which it is another form of a page."""
     if case.rule is None:
         return case.canonical
@@ -50,7 +50,7 @@ def canonical(case: Case) -> str:
     return f"{case.canonical}\n{rule}" + (f": {case.stands} stands for it" if case.stands else "")
 
 
-def scope(case: Case) -> str:
+def _scope(case: Case) -> str:
     """Whether the crawl's rules let it in."""
     terms = case.source.terms
     if terms is None or case.source.scope is None:
@@ -69,7 +69,7 @@ def scope(case: Case) -> str:
     return f"in ({', '.join(limits)})"
 
 
-def robots(case: Case) -> str:
+def _robots(case: Case) -> str:
     """The line of robots.txt that decides."""
     terms, found = case.source.terms, case.robots
     if terms is not None and not terms.robots:
@@ -85,7 +85,7 @@ def robots(case: Case) -> str:
     return f"{'forbids' if found.forbids else 'allows'} it, {line} ({at})"
 
 
-def last(case: Case) -> str:
+def _last(case: Case) -> str:
     """The last answer, or why none came."""
     record, capture = case.record, case.last
     if record is None or not (record.fetched or capture):
@@ -107,7 +107,7 @@ def last(case: Case) -> str:
     return text
 
 
-def section(case: Case) -> str:
+def _section(case: Case) -> str:
     """The URLs that it is judged with."""
     one = case.section
     if one is None or case.host is None:
@@ -116,7 +116,7 @@ def section(case: Case) -> str:
     return f"{one.shape} of {case.host.name}: {numbers}"
 
 
-def queue(case: Case) -> str:
+def _queue(case: Case) -> str:
     """Its place among what waits."""
     record, one = case.record, case.section
     if record is None or one is None or not case.waits:
@@ -129,7 +129,7 @@ def queue(case: Case) -> str:
     return f"{text} (order {terms.order})" if terms is not None and terms.order else text
 
 
-def host(case: Case) -> str:
+def _host(case: Case) -> str:
     """What politeness lets its host do."""
     one = case.host
     if one is None:
@@ -142,7 +142,7 @@ def host(case: Case) -> str:
     return text
 
 
-def nearest(case: Case) -> str:
+def _nearest(case: Case) -> str:
     """Known URLs beside one that is not: with another scheme, another slash at its end, with or without `www.`."""
     if case.record is not None:
         return ""
@@ -164,14 +164,14 @@ def _other_spellings(url: Url) -> Iterator[Url]:
 
 
 ALL: Final[dict[str, Callable[[Case], str]]] = {
-    "known": known,
-    "canonical": canonical,
-    "scope": scope,
-    "robots.txt": robots,
-    "last answer": last,
-    "section": section,
-    "queue": queue,
-    "host": host,
-    "nearest": nearest,
+    "known": _known,
+    "canonical": _canonical,
+    "scope": _scope,
+    "robots.txt": _robots,
+    "last answer": _last,
+    "section": _section,
+    "queue": _queue,
+    "host": _host,
+    "nearest": _nearest,
 }
 """By what they are about, in the order in which a person reads them."""

@@ -92,7 +92,7 @@ class Source:
     @cached_property
     def sheets(self) -> Sheets:
         """What is otherwise for some hosts. Raises `CorruptFile`."""
-        return kept_sheets(self.terms.sheets if self.terms is not None else ())
+        return _kept_sheets(self.terms.sheets if self.terms is not None else ())
 
     def max_depth(self, host: str) -> int:
         """Of the host of that name; 0 for no limit."""
@@ -181,7 +181,7 @@ def content_of(row: ClassRow | None) -> bytes:
     return row.content if row is not None and row.content != UNKNOWN else b""
 
 
-def kept_sheets(kept: Iterable[Mapping[str, Any]]) -> Sheets:
+def _kept_sheets(kept: Iterable[Mapping[str, Any]]) -> Sheets:
     """The sheets that `Terms.sheets` keeps, as far as they say which URLs are fetched. Raises `CorruptFile`."""
     try:
         return Sheets([_sheet(one) for one in kept])

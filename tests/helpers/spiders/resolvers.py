@@ -50,5 +50,5 @@ class Loopback(Resolver):
 
     @cached_property
     def _c_ares(self) -> CAres:
-        vars(names)["LONGEST"] = 1.0
+        vars(names)["_LONGEST"] = 1.0
         return CAres([os.environ["NAME_SERVER"]])

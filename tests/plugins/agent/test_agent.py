@@ -18,7 +18,7 @@ from localweb import LocalWeb, linked
 from mcp import Client, StdioServerParameters, stdio_client
 from waiting import PATIENCE
 
-from sitecrawl.plugins.agent.stored_crawl import MOST_ROWS
+from sitecrawl.plugins.agent.stored_crawl import _MOST_ROWS
 
 PAGES = {
     "/": linked("/solar", "/wind", "/gone", title="Energy"),
@@ -132,7 +132,7 @@ class TestHttp:
         ("path", "given", "words"),
         [
             ("search", {}, "needs words"),
-            ("search", {"words": "a", "limit": MOST_ROWS + 1}, "limit"),
+            ("search", {"words": "a", "limit": _MOST_ROWS + 1}, "limit"),
             ("pages", {"limit": "many"}, "is no number"),
             ("pages", {"file": "/etc/passwd"}, "has no 'file'"),
             ("page", {"url": "x", "offset": -1}, "offset"),

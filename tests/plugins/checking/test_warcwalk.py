@@ -14,17 +14,17 @@ from pagestore_helpers import STARTED, exchange, warc_files
 from sitecrawl.pagestore import WarcOptions, WarcStore, gzipping, record
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.seal import Seal
-from sitecrawl.plugins.checking.warcwalk import Stretch, Work, walk
+from sitecrawl.plugins.checking.warcwalk import Stretch, _Work, walk
 
 KEY = b"the crawl's key."
 HEAD = b"\x1f\x8b\x08" + bytes(7)
 
 
-class Little(Work):
+class Little(_Work):
     LEAST = 64 << 10
 
 
-class Endless(Work):
+class Endless(_Work):
     LEAST = 1 << 60
 
 
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def walked(path: Path, work: Work | None = None) -> list[Stretch]:
+def walked(path: Path, work: _Work | None = None) -> list[Stretch]:
     """The stretches of a file, which leave nothing of it out."""
     found = list(walk(path, Seal(KEY), work=work))
     assert found[0].offset == 0
@@ -67,7 +67,7 @@ def hall_of_mirrors(beginnings: int) -> bytes:
 
 def test_a_whole_file(file: Path) -> None:
     """It is all records, and nothing was unpacked in vain."""
-    work = Work()
+    work = _Work()
     assert answers(walked(file, work)) == [*"0123456789"]
     assert work.spent == 0
 
@@ -98,7 +98,7 @@ def test_beginnings_without_end_cost_no_more_than_the_file_may(file: Path) -> No
     endless, little = Endless(), Little()
     walked(file, endless)
     found = walked(file, little)
-    most = Little.LEAST + (Work.PER_BYTE + 1) * file.stat().st_size
+    most = Little.LEAST + (_Work.PER_BYTE + 1) * file.stat().st_size
     assert endless.spent > 50 * most
     assert little.spent <= most
     assert answers(found) == [*"0123456789"]
@@ -110,7 +110,7 @@ def test_a_bomb_is_not_unpacked_to_its_end(file: Path) -> None:
     file.write_bytes(bomb + b"x" + file.read_bytes())
     work = Little()
     assert answers(walked(file, work))[-1:] == ["9"]
-    assert work.spent <= Little.LEAST + (Work.PER_BYTE + 1) * file.stat().st_size
+    assert work.spent <= Little.LEAST + (_Work.PER_BYTE + 1) * file.stat().st_size
 
 
 def test_a_record_in_the_body_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +129,6 @@ def test_a_record_in_the_body_of_a_page(tmp_path: Path, monkeypatch: pytest.Monk
     content = bytearray(path.read_bytes())
     content[content.index(forged) - 100] ^= 1
     path.write_bytes(content)
-    work = Work()
+    work = _Work()
     assert answers(walked(path, work)) == ["0", "2"]
     assert work.spent > 2 * len(written)

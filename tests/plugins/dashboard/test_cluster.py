@@ -25,7 +25,7 @@ from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import PATIENCE, until
 
-from sitecrawl.plugins.dashboard.worker import MAX_BYTES, NUMBERS, read
+from sitecrawl.plugins.dashboard.worker import _MAX_BYTES, NUMBERS, read
 
 ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
 
@@ -163,7 +163,7 @@ LOOKED_AT = {
     "sitecrawl.plugins.dashboard.web._LAST": PATIENCE,
     "sitecrawl.plugins.dashboard.cluster._LAST": PATIENCE,
     "sitecrawl.plugins.dashboard.cluster._LOST_SECONDS": PATIENCE,
-    "sitecrawl.plugins.dashboard.monitor.WATCHED": PATIENCE,
+    "sitecrawl.plugins.dashboard.monitor._WATCHED": PATIENCE,
 }
 """Of a page that stays until its end has been looked at, with the last figures of all."""
 
@@ -350,7 +350,7 @@ def last_word(client: Any) -> tuple[dict[str, Any], float]:
         b'{"state": "<b>", "figures": {}}',
         b'{"state": "running", "figures": []}',
         b'{"state": ["running"], "figures": {}}',
-        b'{"state": "running", "figures": {}, "name": "' + b"x" * MAX_BYTES + b'"}',
+        b'{"state": "running", "figures": {}, "name": "' + b"x" * _MAX_BYTES + b'"}',
     ],
 )
 def test_no_worker(text: bytes) -> None:

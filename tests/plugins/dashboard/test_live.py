@@ -26,8 +26,8 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.plugins.dashboard.server import MAX_CONNECTIONS
-from sitecrawl.plugins.dashboard.web import MAX_BODY
+from sitecrawl.plugins.dashboard.server import _MAX_CONNECTIONS
+from sitecrawl.plugins.dashboard.web import _MAX_BODY
 
 SECONDS = 0.03
 TOKEN = "as-long-as-it-has-to-be"
@@ -191,7 +191,7 @@ class TestWhoGetsWhat:
         for body in (b"", b"[]", b"{", b"\xff", b"[" * 100_000):
             assert crawl.ask("act/pause", method="POST", body=body)[0] == 400
         with pytest.raises(OSError):  # noqa: PT011 - reset, or closed without an answer
-            crawl.ask("act/seed", method="POST", body={"urls": "x" * (MAX_BODY + 1)})
+            crawl.ask("act/seed", method="POST", body={"urls": "x" * (_MAX_BODY + 1)})
         assert crawl.json("overview")["workers"][0]["state"] == "running"
 
 
@@ -217,8 +217,8 @@ class TestWhatItTells:
         """Of those that a process of this machine makes, some are dropped; when they are gone the page answers."""
         parts = urlsplit(crawl.url)
         assert parts.port is not None
-        many = [socket.create_connection(("127.0.0.1", parts.port)) for _ in range(2 * MAX_CONNECTIONS)]
-        until(lambda: sum(map(is_closed, many)) >= MAX_CONNECTIONS, "the end of some")
+        many = [socket.create_connection(("127.0.0.1", parts.port)) for _ in range(2 * _MAX_CONNECTIONS)]
+        until(lambda: sum(map(is_closed, many)) >= _MAX_CONNECTIONS, "the end of some")
         for connection in many:
             connection.close()
         until(lambda: answers(crawl), "an answer")

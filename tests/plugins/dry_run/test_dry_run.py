@@ -10,7 +10,7 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, linked
 
-from sitecrawl.plugins.dry_run.look import PAGES, SITEMAPS, Look
+from sitecrawl.plugins.dry_run.look import _PAGES, _SITEMAPS, Look
 
 NAMES = [f"/{number}" for number in range(60)]
 ROBOTS = Answer(b"User-agent: *\nDisallow: /3\nSitemap: /sitemap.xml\n", 200, {"Content-Type": "text/plain"})
@@ -45,7 +45,7 @@ def test_a_look(tmp_path: Path) -> None:
     assert re.search(r"pages +at least 50\n", done.stderr), done.stderr
     assert re.search(r"time +at least 0:0\d:\d\d at this pace: 127.0.0.1", done.stderr)
     assert asked["/robots.txt"] == asked["/sitemap.xml"] == 1
-    assert asked.total() == PAGES + 2
+    assert asked.total() == _PAGES + 2
     assert not any(path.startswith("/3") for path in asked)
     assert not (tmp_path / "job").exists()
 
@@ -109,8 +109,8 @@ def test_an_index_without_end(tmp_path: Path) -> None:
     with LocalWeb(page) as web:
         done = crawl(web.root, tmp_path / "job", dry=1)
         asked = [path for path in web.paths() if path.endswith(".xml")]
-    assert len(asked) == SITEMAPS
-    assert f"{2 * SITEMAPS + 1} more that were not read" in done.stderr
+    assert len(asked) == _SITEMAPS
+    assert f"{2 * _SITEMAPS + 1} more that were not read" in done.stderr
 
 
 def test_nobody_answers(tmp_path: Path) -> None:

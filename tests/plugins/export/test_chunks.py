@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.plugins.export.chunks import Chunk, chunks
+from sitecrawl.plugins.export.chunks import _Chunk, _chunks
 from sitecrawl.plugins.export.markdown import blocks_of, joined
 
 
-def parts(html: str, most: int = 20) -> list[Chunk]:
-    return list(chunks(blocks_of(html, "http://site.example/"), most))
+def parts(html: str, most: int = 20) -> list[_Chunk]:
+    return list(_chunks(blocks_of(html, "http://site.example/"), most))
 
 
 def words(number: int, word: str = "word") -> str:
@@ -68,7 +68,7 @@ def test_long_code_stays_code() -> None:
 def test_nothing_is_lost(pieces: list[str], most: int) -> None:
     """All of a page is in its parts, once and in its order, and the sizes are what they say."""
     blocks = blocks_of("".join(pieces), "http://site.example/")
-    found = list(chunks(blocks, most))
+    found = list(_chunks(blocks, most))
     assert "".join("".join(one.text.split()) for one in found) == "".join(joined(blocks).split())
     assert all(0 < one.words <= most for one in found)
 

@@ -16,19 +16,19 @@ import duckdb
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.export.fields import FIELDS, Field, fields_named
-from sitecrawl.plugins.export.formats import WRITERS, Row, format_of
+from sitecrawl.plugins.export.fields import _FIELDS, Field, fields_named
+from sitecrawl.plugins.export.formats import WRITERS, _Row, format_of
 
 TIME = datetime(2026, 11, 23, 12, 0, 0, 5, UTC)
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb,\"';"
 SOME = fields_named("url,status,last_fetched,importance,noindex,links")
-ROW: Row = {
+ROW: _Row = {
     "url": HOSTILE, "status": 200, "last_fetched": TIME, "importance": 0.25, "noindex": True, "links": ["x", HOSTILE],
 }  # fmt: skip
-EMPTY: Row = dict.fromkeys(ROW)
+EMPTY: _Row = dict.fromkeys(ROW)
 
 
-def written(name: str, rows: list[Row]) -> bytes:
+def written(name: str, rows: list[_Row]) -> bytes:
     into = BytesIO()
     WRITERS[name](SOME, rows, into)
     return into.getvalue()
@@ -78,7 +78,7 @@ def test_nothing_is_gathered(name: str) -> None:
     """Bytes are written while rows are still asked for."""
     into, sizes = BytesIO(), list[int]()
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[_Row]:
         for number in range(60):
             sizes.append(into.tell())
             yield {**EMPTY, "url": f"{number}" + "x" * 1_000_000}
@@ -121,5 +121,5 @@ def test_formats_by_name() -> None:
 def test_all_fields_are_documented() -> None:
     """docs/export.md has each."""
     document = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
-    assert all(f"- `{field.name}`: " in document for field in FIELDS)
-    assert isinstance(FIELDS[0], Field)
+    assert all(f"- `{field.name}`: " in document for field in _FIELDS)
+    assert isinstance(_FIELDS[0], Field)

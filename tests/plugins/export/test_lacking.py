@@ -47,13 +47,13 @@ def test_what_is_lacking(
     """One line for all extras that are missing, one for documents that cannot be read, one for those that are cut."""
     monkeypatch.setattr(module, "finds_main_text", lambda: finds)
     pages.has_asked_for_text, pages.cut = True, cut
-    assert list(module.lacking(unread, pages)) == lines
+    assert list(module._lacking(unread, pages)) == lines
 
 
 def test_long_pages(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> None:
     """How many pages are longer than what is read of one."""
     monkeypatch.setattr(module, "finds_main_text", lambda: True)
     pages.shortened = 2
-    assert list(module.lacking({}, pages)) == [
+    assert list(module._lacking({}, pages)) == [
         f"2 pages have more than the {READ_SIZE.value:,} bytes or {READ_ELEMENTS.value:,} elements that were read"
     ]

@@ -17,7 +17,7 @@ from sitecrawl.pagestore import PageFilter, WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments
-from sitecrawl.plugins.export.fields import FIELDS, fields_named, row_of
+from sitecrawl.plugins.export.fields import _FIELDS, fields_named, row_of
 from sitecrawl.plugins.export.marks import FILE, News
 from sitecrawl.plugins.export.pages import Choice, Pages
 
@@ -38,7 +38,7 @@ def store(directory: Path, *exchanges: Exchange, pages: bool = True) -> None:
 
 def rows(reader: PageReader | WorkersReader, choice: Choice = EVERY_PAGE) -> list[dict[str, Any]]:
     with Pages(reader) as pages:
-        return [row_of(FIELDS, one) for one in pages.chosen(choice)]
+        return [row_of(_FIELDS, one) for one in pages.chosen(choice)]
 
 
 def at(path: str, body: bytes = b"<p>Text", after: float = 0, **more: Any) -> Exchange:
@@ -110,7 +110,7 @@ def test_a_damaged_record(tmp_path: Path) -> None:
         with file.open("r+b") as damaged:
             damaged.seek(first.warc_offset)
             damaged.write(b"\0" * first.warc_length)
-        found = [row_of(FIELDS, one) for one in pages.chosen(Choice(PAGES))]
+        found = [row_of(_FIELDS, one) for one in pages.chosen(Choice(PAGES))]
         assert [(row["text"], row["links"]) for row in found] == [(None, []), ("whole", [])]
         assert pages.unreadable == 1
 

@@ -20,7 +20,7 @@ from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.agent.stored_crawl import StoredCrawl
 from sitecrawl.plugins.export.fields import fields_named, row_of
 from sitecrawl.plugins.export.pages import Choice, Pages
-from sitecrawl.plugins.export.rights import HostRights, Said, said_of
+from sitecrawl.plugins.export.rights import Said, _HostRights, said_of
 from sitecrawl.plugins.why.source import Source
 
 AGENT = "sitecrawl"
@@ -29,7 +29,7 @@ RSL = "application/rsl+xml"
 
 
 def said(headers: Headers = (), body: bytes = b"", *, robots: str = "", tdm: object = None, url: str = URL) -> Said:
-    host = HostRights.read(robots.encode(), None if tdm is None else json.dumps(tdm).encode(), AGENT)
+    host = _HostRights.read(robots.encode(), None if tdm is None else json.dumps(tdm).encode(), AGENT)
     return said_of(url, headers, body, content_type="text/html", charset="utf-8", host=host, agent=AGENT)
 
 
@@ -57,7 +57,7 @@ Content-Usage: train-ai=y
 )
 def test_the_drafts_own_example(agent: str, path: str, preferences: str) -> None:
     """The group for the crawler counts, and of its rules the longest path."""
-    host = HostRights.read(DRAFT.encode(), None, agent)
+    host = _HostRights.read(DRAFT.encode(), None, agent)
     url = f"https://a.example{path}"
     found = said_of(url, (), b"", content_type="text/html", charset=None, host=host, agent=agent)
     assert found.preferences == preferences
@@ -169,7 +169,7 @@ def test_an_image_of_which_no_machine_is_to_learn() -> None:
 @given(st.binary(max_size=200), st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes(robots: bytes, tdm: bytes, body: bytes) -> None:
     """What nobody can read says nothing, and breaks nothing."""
-    host = HostRights.read(b"User-agent: *\nContent-Usage:" + robots, tdm, AGENT)
+    host = _HostRights.read(b"User-agent: *\nContent-Usage:" + robots, tdm, AGENT)
     headers = [(b"Content-Usage", body), (b"Link", robots), (b"TDM-Policy", tdm), (b"X-Robots-Tag", body)]
     said_of(
         URL, headers, b"<meta name=robots>" + body, content_type="text/html", charset=None, host=host, agent=AGENT

@@ -11,7 +11,7 @@ import pytest
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 from sitecrawl.plugins.export import text
 from sitecrawl.plugins.export.markdown import joined
-from sitecrawl.plugins.export.text import every_line, markdown_of, text_of
+from sitecrawl.plugins.export.text import _every_line, markdown_of, text_of
 
 ARTICLE = "".join(f"<p>Sentence {number} of an article, which says what it is about.</p>" for number in range(20))
 PAGE = f"""<html><title>T</title><body><nav><ul><li><a href=/>Home</a><li><a href=/b>Imprint</a></ul></nav>
@@ -52,7 +52,7 @@ def test_a_page_that_is_dear() -> None:
 def test_without_resiliparse(without_resiliparse: None) -> None:
     """Every line of the page is its text."""
     assert not text.finds_main_text()
-    assert html(PAGE.format("")) == every_line(PAGE.format(""))
+    assert html(PAGE.format("")) == _every_line(PAGE.format(""))
     assert "Imprint" in html(PAGE.format(""))
 
 

@@ -15,7 +15,7 @@ from localweb import LocalWeb, Page
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import OptionError, SitecrawlError
-from sitecrawl.plugins.focused.spider import THRESHOLD, FocusedSpider
+from sitecrawl.plugins.focused.spider import _THRESHOLD, FocusedSpider
 
 SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
 NOISE = "cooking with butter, flour and eggs in small kitchens"
@@ -64,7 +64,7 @@ def test_what_is_relevant_comes_first(web: LocalWeb, tmp_path: Path) -> None:
     assert energy(paths[first : first + 8]) == 6  # the next one or two were handed out before that page was read
     found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert {item["url"].removeprefix(web.root) for item in found} == {"/f5/", *(f"/f5/energy{m}" for m in range(6))}
-    assert all(item["relevance"] >= THRESHOLD for item in found)
+    assert all(item["relevance"] >= _THRESHOLD for item in found)
     assert "'focused/relevant': 7" in done.stderr
     assert re.search(r"harvest +16\.3%: 7 of 43 pages are relevant", done.stderr)
 

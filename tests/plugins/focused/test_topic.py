@@ -42,7 +42,7 @@ def test_examples(new_topic: type[Topic]) -> None:
 def test_memory_is_bounded(new_topic: type[Topic]) -> None:
     """Of the pages that were met a sample stays, spread over all of them."""
     topic = new_topic(["bridge"])
-    with patch("sitecrawl.plugins.focused.topic.SAMPLE", 20):
+    with patch("sitecrawl.plugins.focused.topic._SAMPLE", 20):
         for number in range(100):
             topic.read(f"w{number}")
     assert len(topic._sample) == 20

@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import Capture, PageReader
-from sitecrawl.plugins.ftp.handler import status_of
+from sitecrawl.plugins.ftp.handler import _status_of
 
 FILES = {
     "/pub/README": b"Read me",
@@ -369,4 +369,4 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
 )
 def test_statuses(code: int, status: int) -> None:
     """What may come later is tried again, what is not there is not."""
-    assert status_of(code) == status
+    assert _status_of(code) == status

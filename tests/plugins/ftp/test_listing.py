@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.plugins.ftp.listing import MAX_LINE, Entry, Listing, ParseLine, parse_list, parse_mlsd
+from sitecrawl.plugins.ftp.listing import _MAX_LINE, Entry, Listing, _ParseLine, parse_list, parse_mlsd
 
 UNIX = b"-rw-r--r--   1 ftp      ftp          1024 Nov  7 12:00 "
 
 
 def listed(
-    lines: Iterable[bytes], parse_line: ParseLine = parse_list, path: bytes = b"pub/x", most: int = 100
+    lines: Iterable[bytes], parse_line: _ParseLine = parse_list, path: bytes = b"pub/x", most: int = 100
 ) -> Listing:
     listing = Listing(parse_line, path, most)
     for line in lines:
@@ -64,7 +64,7 @@ def test_mlsd(line: bytes, entry: Entry | None) -> None:
 
 @pytest.mark.parametrize("parse_line", [parse_list, parse_mlsd])
 @given(data=st.binary(max_size=400))
-def test_garbage(parse_line: ParseLine, data: bytes) -> None:
+def test_garbage(parse_line: _ParseLine, data: bytes) -> None:
     """Whatever a server sends, there are entries or nothing."""
     for entry in listed([data], parse_line).entries:
         assert entry.name
@@ -96,7 +96,7 @@ def test_cut_anywhere(cuts: list[int]) -> None:
 
 def test_a_line_without_end() -> None:
     """It is skipped as a whole, and what comes after it is read."""
-    listing = listed([UNIX, *[b"x" * 1000] * 50, b"\n" + UNIX + b"a\n", UNIX + b"y" * MAX_LINE + b"\n"])
+    listing = listed([UNIX, *[b"x" * 1000] * 50, b"\n" + UNIX + b"a\n", UNIX + b"y" * _MAX_LINE + b"\n"])
     assert [entry.name for entry in listing.entries] == [b"a"]
     assert listing.skipped == 2
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page.items import PageItem
-from sitecrawl.plugins.keyword.keyword import MAX_LENGTH, SHOWN, Found, Keyword, folded
+from sitecrawl.plugins.keyword.keyword import _MAX_LENGTH, _SHOWN, Found, Keyword, folded
 
 
 def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:
@@ -88,7 +88,7 @@ def test_a_long_line_is_cut_around_the_keyword() -> None:
     assert "the needle, word" in found.text
     assert found.text.startswith("…")
     assert found.text.endswith("…")
-    assert len(found.text) <= SHOWN + 10
+    assert len(found.text) <= _SHOWN + 10
 
 
 @pytest.mark.parametrize(("text", "words"), [("", "empty"), (" \u00ad\n", "empty"), ("x" * 101, "100 is the limit")])
@@ -96,7 +96,7 @@ def test_a_bad_keyword(text: str, words: str) -> None:
     """Nothing, and what is too long, is refused with the reason."""
     with pytest.raises(OptionError, match=words):
         Keyword(text)
-    Keyword("é" * MAX_LENGTH)
+    Keyword("é" * _MAX_LENGTH)
 
 
 @given(st.text(), st.text(min_size=1), st.text())

@@ -18,7 +18,7 @@ from crawling import PROJECT, environment, forked, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import FOREVER, PATIENCE
 
-from sitecrawl.plugins.keyword.keywordhunter import main, read_words
+from sitecrawl.plugins.keyword.keywordhunter import _read_words, main
 
 HTML = {"Content-Type": "text/html"}
 FAST = ("-s", "SITECRAWL_DELAY_FACTOR=0", "-s", "SITECRAWL_FAILURE_DELAY=0", "-s", "RETRY_ENABLED=False")
@@ -145,7 +145,7 @@ def test_exit_code_1(web: LocalWeb, words: tuple[str, ...], why: str) -> None:
 
 def test_a_keyword_may_begin_with_a_dash() -> None:
     """What follows START is no option."""
-    options = read_words(["--scope", "site", "a.example", "--scope", "-s"])
+    options = _read_words(["--scope", "site", "a.example", "--scope", "-s"])
     assert (options.scope, options.keyword, options.output_dir) == ("site", "--scope", "-s")
 
 

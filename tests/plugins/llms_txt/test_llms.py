@@ -10,7 +10,7 @@ from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.llms_txt.asking import links_in
+from sitecrawl.plugins.llms_txt.asking import _links_in
 
 LLMS = """# A site
 > What it is about, see [this](/docs/a "title").
@@ -22,14 +22,14 @@ LLMS = """# A site
 
 def test_links() -> None:
     """Those of Markdown and plain addresses, each once; long rows of brackets are soon read."""
-    assert [link.url for link in links_in(LLMS, "http://site.example/llms.txt")] == [
+    assert [link.url for link in _links_in(LLMS, "http://site.example/llms.txt")] == [
         "http://site.example/docs/a",
         "http://site.example/b.md",
         "https://other.example/x",
         "http://site.example/plain",
         "http://site.example/",
     ]
-    assert len(list(links_in("[" * 1_000_000 + "](" * 1_000_000, "http://site.example/llms.txt"))) == 1
+    assert len(list(_links_in("[" * 1_000_000 + "](" * 1_000_000, "http://site.example/llms.txt"))) == 1
 
 
 def kinds(job: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.http.login import Login
-from sitecrawl.plugins.logins.form_login import MAX_REDIRECTS, log_in
+from sitecrawl.plugins.logins.form_login import _MAX_REDIRECTS, log_in
 from sitecrawl.plugins.logins.sessions import LoginFailed, Session
 
 URL = "https://a.example/login"
@@ -172,7 +172,7 @@ def test_the_form_that_is_named() -> None:
             "to be sent to another",
         ),
         ({URL: leads("mailto:a@a.example")}, "no address of the web"),
-        ({URL: leads(URL)}, f"redirected more than {MAX_REDIRECTS} times"),
+        ({URL: leads(URL)}, f"redirected more than {_MAX_REDIRECTS} times"),
         (
             {URL: leads("http://a.example/in"), "http://a.example/in": FORM.format(to="/in")},
             "stands at http://a.example: nothing is sent there",

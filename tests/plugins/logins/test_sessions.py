@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from sitecrawl.http.login import LOGIN_PAGE, LOGOUT, Login
-from sitecrawl.plugins.logins.sessions import HOUR, IN_A_ROW, LoginFailed, Session
+from sitecrawl.http.login import _LOGIN_PAGE, LOGOUT, Login
+from sitecrawl.plugins.logins.sessions import _HOUR, _IN_A_ROW, LoginFailed, Session
 
 ROOT = "https://a.example"
 FIELDS = {"user": "me", "pw": "word"}
@@ -48,8 +48,8 @@ class Site:
         ("/index.php?logout&next=/", LOGOUT),
         ("/?do=user_logout#x", LOGOUT),
         ("/wp-logout.php", LOGOUT),
-        ("/in", LOGIN_PAGE),
-        ("/in?next=/a", LOGIN_PAGE),
+        ("/in", _LOGIN_PAGE),
+        ("/in?next=/a", _LOGIN_PAGE),
         ("/inn", ""),
         ("/how-to-logout-safely", ""),
         ("/blog/logout-buttons", ""),
@@ -113,7 +113,7 @@ def test_so_many_an_hour() -> None:
         with pytest.raises(LoginFailed, match="tried 2 times within an hour") as caught:
             await one.enter(site)
         assert not caught.value.lasts
-        now[0] += HOUR
+        now[0] += _HOUR
         await one.enter(site)
 
     asyncio.run(run())
@@ -200,11 +200,11 @@ def test_cookies_that_are_over() -> None:
     """What cannot be done anew has failed when several pages in a row say so, and not when one does."""
     one = Session(Login.read({"kind": "cookies", "file": "x"}))
     for _ in range(2):
-        for _ in range(IN_A_ROW - 1):
+        for _ in range(_IN_A_ROW - 1):
             assert not one.was_out(Request(ROOT))
         assert one.failure is None
         one.was_in()
-    for _ in range(IN_A_ROW):
+    for _ in range(_IN_A_ROW):
         one.was_out(Request(ROOT))
     assert one.failure is not None
     assert one.failure.lasts

@@ -27,7 +27,7 @@ from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits
-from sitecrawl.plugins.recrawl.store import FAMILY, RevisitStore
+from sitecrawl.plugins.recrawl.store import _FAMILY, RevisitStore
 
 HTML = {"Content-Type": "text/html"}
 
@@ -182,7 +182,7 @@ def a_day_apart(job: Path) -> None:
     """Date the visits as if the two nights and the coming one were a day apart, and not the seconds of a test."""
     with closing(Database(job / "db", hash_name=HASH_NAME)) as database:
         store, yesterday = RevisitStore(database, RecrawlOptions()), time.time() - DAY
-        for row, data in list(database.scan(FAMILY, b"P", b"Q")):
+        for row, data in list(database.scan(_FAMILY, b"P", b"Q")):
             seen = Visits.unpack(data)
             store.keep(row[1:], replace(seen, visited=yesterday, watched=DAY if seen.watched else 0.0))
         batch = database.batch()

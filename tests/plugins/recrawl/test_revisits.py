@@ -27,7 +27,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.plugins.recrawl.schedule import Visits
-from sitecrawl.plugins.recrawl.store import FAMILY
+from sitecrawl.plugins.recrawl.store import _FAMILY
 
 SETTINGS = {
     "SITECRAWL_DELAY_FACTOR": 0,
@@ -106,7 +106,7 @@ def test_what_changes_is_known(crawled: tuple[LocalWeb, Path, list[str]]) -> Non
     web, directory, _ = crawled
     with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
         urls = {key: UrlRecord.unpack(value).url for key, value in database.scan("urls")}
-        seen = {urls[row[1:]]: Visits.unpack(data) for row, data in database.scan(FAMILY, b"P", b"Q")}
+        seen = {urls[row[1:]]: Visits.unpack(data) for row, data in database.scan(_FAMILY, b"P", b"Q")}
     news, still = seen[f"{web.root}/news"], seen[f"{web.root}/still"]
     assert news.changes == news.visits > 1
     assert still.changes == 0 < still.visits

@@ -128,7 +128,7 @@ def test_a_store_that_goes_away(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     job = tmp_path / "job"
     crawl(web.root, job, max_pages=2, **s3.settings())
     s3.faults(status=503)
-    told = {"LOG_LEVEL": "INFO", "STATS_DUMP": True, "LIMITS": {"sitecrawl.plugins.remote.copy.LAST_WAIT": 0.5}}
+    told = {"LOG_LEVEL": "INFO", "STATS_DUMP": True, "LIMITS": {"sitecrawl.plugins.remote.copy._LAST_WAIT": 0.5}}
     done = crawl(web.root, job, SITECRAWL_WARC_SIZE=SMALL, **told, **s3.settings())
     assert done.returncode == 0, done.stderr
     assert "1 WARC file at s3://pages/crawls/job, " in done.stderr

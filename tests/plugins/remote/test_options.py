@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.remote.options import remote_options, safe_name
+from sitecrawl.plugins.remote.options import _remote_options, _safe_name
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from sitecrawl.plugins.remote.options import remote_options, safe_name
 def test_a_url_of_no_use(url: str, said: str) -> None:
     """One line says what is wrong with it."""
     with pytest.raises(OptionError, match=said):
-        remote_options(url, {})
+        _remote_options(url, {})
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_a_url_of_no_use(url: str, said: str) -> None:
 def test_a_password_in_a_url_is_refused(url: str) -> None:
     """And not said again."""
     with pytest.raises(OptionError, match="password") as caught:
-        remote_options(url, {})
+        _remote_options(url, {})
     assert "hush" not in str(caught.value)
 
 
 def test_a_secret_comes_from_a_file(tmp_path: Path) -> None:
     """Also one that is further down; nothing shows it."""
     (tmp_path / "secret").write_text("hush\n")
-    options = remote_options("s3://bucket/a/", {"key": "k", "client_kwargs": {"x": f"@{tmp_path / 'secret'}"}})
+    options = _remote_options("s3://bucket/a/", {"key": "k", "client_kwargs": {"x": f"@{tmp_path / 'secret'}"}})
     assert options.url == "s3://bucket/a"
     assert options.storage == {"key": "k", "client_kwargs": {"x": "hush"}}
     assert "hush" not in repr(options)
@@ -58,7 +58,7 @@ def test_a_secret_comes_from_a_file(tmp_path: Path) -> None:
 def test_a_secret_on_the_command_line_is_refused(name: str) -> None:
     """Everybody on the machine can read that; the message does not have it."""
     with pytest.raises(OptionError, match="@FILE") as caught:
-        remote_options("s3://bucket", {"client_kwargs": {name: "hush"}})
+        _remote_options("s3://bucket", {"client_kwargs": {name: "hush"}})
     assert "hush" not in str(caught.value)
 
 
@@ -66,7 +66,7 @@ def test_a_secret_on_the_command_line_is_refused(name: str) -> None:
 def test_a_password_in_another_url_is_refused(url: str) -> None:
     """Errors of a store have the address at which it was asked."""
     with pytest.raises(OptionError, match="endpoint_url has a password") as caught:
-        remote_options("s3://bucket", {"client_kwargs": {"endpoint_url": url}})
+        _remote_options("s3://bucket", {"client_kwargs": {"endpoint_url": url}})
     assert "hush" not in str(caught.value)
 
 
@@ -76,10 +76,10 @@ def test_a_file_without_a_secret(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "secret").write_bytes(content)
     with pytest.raises(OptionError, match=str(tmp_path / "secret")):
-        remote_options("s3://bucket", {"secret": f"@{tmp_path / 'secret'}"})
+        _remote_options("s3://bucket", {"secret": f"@{tmp_path / 'secret'}"})
 
 
 @pytest.mark.parametrize(("name", "safe"), [("a b?c", "a-b-c"), ("..", "crawl"), ("généric-1", "g-n-ric-1")])
 def test_a_directory_s_name_is_part_of_a_url(name: str, safe: str) -> None:
     """Whatever it is."""
-    assert safe_name(name) == safe
+    assert _safe_name(name) == safe

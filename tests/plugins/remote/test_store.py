@@ -9,8 +9,8 @@ import pytest
 from s3_server import BUCKET, S3, SECRET, s3_server
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.plugins.remote.options import remote_options
-from sitecrawl.plugins.remote.store import MARK, Remote, RemoteError, claim, owner_of
+from sitecrawl.plugins.remote.options import _remote_options
+from sitecrawl.plugins.remote.store import _MARK, Remote, RemoteError, claim, owner_of
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,8 @@ def remote(request: pytest.FixtureRequest, s3: S3, tmp_path: Path) -> Remote:
     """A store of each kind, for what holds for both."""
     name = tmp_path.name
     if request.param == "s3":
-        return Remote(remote_options(f"s3://{BUCKET}/{name}", s3.options))
-    return Remote(remote_options(f"file://{tmp_path}/store", {}))
+        return Remote(_remote_options(f"s3://{BUCKET}/{name}", s3.options))
+    return Remote(_remote_options(f"file://{tmp_path}/store", {}))
 
 
 @pytest.fixture
@@ -79,24 +79,24 @@ class TestBoth:
         mine, other = owner_of(b"k" * 16), owner_of(b"k" * 16, "worker")
         claim(remote, mine)
         claim(remote, mine)
-        before = remote.read(MARK, 1_000)
+        before = remote.read(_MARK, 1_000)
         with pytest.raises(OptionError, match="another crawl"):
             claim(remote, other)
-        assert remote.read(MARK, 1_000) == before
+        assert remote.read(_MARK, 1_000) == before
 
 
 class TestS3:
     def test_cut_off_in_the_middle(self, s3: S3, file: Path) -> None:
         """Nothing appears of an upload that does not come to its end; s3fs tries it again by itself."""
         s3.faults(cut=1)
-        remote = Remote(remote_options(f"s3://{BUCKET}/cut", s3.options))
+        remote = Remote(_remote_options(f"s3://{BUCKET}/cut", s3.options))
         remote.send(file, "a")
         assert s3.objects()["cut/a"] == file.read_bytes()
         assert s3.written()["cut/a"] == 1
 
     def test_refused(self, s3: S3, file: Path) -> None:
         """One line says that it is the credentials, and has none of them."""
-        remote = Remote(remote_options(f"s3://{BUCKET}/refused", s3.options))
+        remote = Remote(_remote_options(f"s3://{BUCKET}/refused", s3.options))
         s3.faults(status=403)
         try:
             with pytest.raises(RemoteError, match="credentials") as caught:
@@ -110,14 +110,14 @@ class TestS3:
     def test_no_bucket(self, s3: S3, file: Path) -> None:
         """No other attempt is worth while."""
         with pytest.raises(RemoteError, match="bucket") as caught:
-            Remote(remote_options("s3://no-such-bucket/a", s3.options)).send(file, "a")
+            Remote(_remote_options("s3://no-such-bucket/a", s3.options)).send(file, "a")
         assert caught.value.is_refusal
 
     def test_nobody_there(self, s3: S3, file: Path) -> None:
         """That may change."""
         options = {**s3.options, "endpoint_url": "http://127.0.0.1:1"}
         with pytest.raises(RemoteError, match="cannot be reached") as caught:
-            Remote(remote_options(f"s3://{BUCKET}/a", options)).send(file, "a")
+            Remote(_remote_options(f"s3://{BUCKET}/a", options)).send(file, "a")
         assert not caught.value.is_refusal
 
 
@@ -127,11 +127,11 @@ class TestFiles:
         store = tmp_path / "store" / "warc"
         store.mkdir(parents=True)
         (store / "a.new").write_bytes(b"half of")
-        Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "warc/a")
+        Remote(_remote_options(f"file://{tmp_path}/store", {})).send(file, "warc/a")
         assert [path.name for path in store.iterdir()] == ["a"]
 
     def test_a_disk_that_says_no(self, file: Path, tmp_path: Path) -> None:
         """One line, as for a store that says no."""
         (tmp_path / "store").write_text("in the way")
         with pytest.raises(RemoteError, match="store/a"):
-            Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "a")
+            Remote(_remote_options(f"file://{tmp_path}/store", {})).send(file, "a")

@@ -12,7 +12,7 @@ import pytest
 from waiting import until
 
 from sitecrawl.plugins.remote.copy import _Upload, _Uploads
-from sitecrawl.plugins.remote.options import remote_options
+from sitecrawl.plugins.remote.options import _remote_options
 from sitecrawl.plugins.remote.store import Remote, RemoteError
 
 
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def uploads(store: Path) -> Iterator[_Uploads]:
-    started = _Uploads(Remote(remote_options(f"file://{store}", {})), first_pause=0.01)
+    started = _Uploads(Remote(_remote_options(f"file://{store}", {})), first_pause=0.01)
     started.start()
     yield started
     started.stop()

@@ -7,7 +7,7 @@ from pathlib import Path
 from database_files import database_at
 
 from sitecrawl.page.items import PageItem
-from sitecrawl.plugins.rendering.sections import AGAIN, MAX_FOLDERS, SAMPLES, Sections, has_gained, section_of
+from sitecrawl.plugins.rendering.sections import _AGAIN, _MAX_FOLDERS, _SAMPLES, Sections, has_gained, section_of
 
 TEXT = b"<script></script><p>" + b"word " * 50
 AGAIN_OF_80 = 4
@@ -61,7 +61,7 @@ def test_the_names_in_a_query() -> None:
 def test_routes_in_the_query(tmp_path: Path) -> None:
     """They are learnt apart from the pages beside them that say all themselves."""
     crawl = Crawl(tmp_path)
-    assert len(crawl.rendered(*numbered("/", 9), gained=False)) == SAMPLES + 1
+    assert len(crawl.rendered(*numbered("/", 9), gained=False)) == _SAMPLES + 1
     assert len(crawl.rendered(*numbered("/app?view=", 9), gained=True)) == 9
     crawl.again()
     assert crawl.rendered("/a", "/app?view=a", gained=True) == ["/app?view=a"]
@@ -70,10 +70,10 @@ def test_routes_in_the_query(tmp_path: Path) -> None:
 def test_more_routes_than_are_told_apart(tmp_path: Path) -> None:
     """A trap that makes up names, or folders with queries, is not rendered for ever."""
     crawl = Crawl(tmp_path)
-    names = [f"/?{name}={n}" for name in range(MAX_FOLDERS + 20) for n in range(4)]
-    assert len(crawl.rendered(*names, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
-    folders = [f"/u/{user}/{n}?page={n}" for user in range(MAX_FOLDERS + 20) for n in range(4)]
-    assert len(crawl.rendered(*folders, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
+    names = [f"/?{name}={n}" for name in range(_MAX_FOLDERS + 20) for n in range(4)]
+    assert len(crawl.rendered(*names, gained=False)) == _SAMPLES * (_MAX_FOLDERS + 1) + AGAIN_OF_80
+    folders = [f"/u/{user}/{n}?page={n}" for user in range(_MAX_FOLDERS + 20) for n in range(4)]
+    assert len(crawl.rendered(*folders, gained=False)) == _SAMPLES * (_MAX_FOLDERS + 1) + AGAIN_OF_80
 
 
 def test_a_page_that_is_empty_between_header_and_footer() -> None:
@@ -86,7 +86,7 @@ def test_a_page_that_is_empty_between_header_and_footer() -> None:
 def test_a_folder_below_one_that_says_all_itself(tmp_path: Path) -> None:
     """Behind a language there are sites of all kinds: each folder is tried."""
     crawl = Crawl(tmp_path)
-    assert len(crawl.rendered(*numbered("/en/", 9), gained=False)) == SAMPLES + 1
+    assert len(crawl.rendered(*numbered("/en/", 9), gained=False)) == _SAMPLES + 1
     assert len(crawl.rendered(*numbered("/en/shop/", 9), gained=True)) == 9
     crawl.again()
     assert crawl.rendered("/en/a", "/en/shop/a", gained=True) == ["/en/shop/a"]
@@ -95,8 +95,8 @@ def test_a_folder_below_one_that_says_all_itself(tmp_path: Path) -> None:
 def test_more_folders_than_are_told_apart(tmp_path: Path) -> None:
     """A site with a folder for each of its users is not rendered for ever."""
     crawl = Crawl(tmp_path)
-    paths = [f"/u/{user}/{n}" for user in range(MAX_FOLDERS + 20) for n in range(4)]
-    assert len(crawl.rendered(*paths, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
+    paths = [f"/u/{user}/{n}" for user in range(_MAX_FOLDERS + 20) for n in range(4)]
+    assert len(crawl.rendered(*paths, gained=False)) == _SAMPLES * (_MAX_FOLDERS + 1) + AGAIN_OF_80
 
 
 def test_shells_among_pages_that_say_all_themselves(tmp_path: Path) -> None:
@@ -105,13 +105,13 @@ def test_shells_among_pages_that_say_all_themselves(tmp_path: Path) -> None:
     crawl.rendered(*numbered("/a/", 9), gained=False)
     assert len(crawl.rendered(*numbered("/a/", 9), gained=True, body=SHELL)) == 9
     assert crawl.rendered(*numbered("/a/", 5), gained=False) == []
-    assert len(crawl.rendered(*numbered("/b/", 6), gained=False, body=SHELL)) == SAMPLES
+    assert len(crawl.rendered(*numbered("/b/", 6), gained=False, body=SHELL)) == _SAMPLES
 
 
 def test_a_site_that_is_built_anew(tmp_path: Path) -> None:
     """One page of ever more, and then of a hundred, shows it, and then the next ones decide."""
     crawl = Crawl(tmp_path)
-    crawl.rendered(*numbered("/", SAMPLES), gained=False)
+    crawl.rendered(*numbered("/", _SAMPLES), gained=False)
     assert crawl.rendered(*numbered("/", 424), gained=False) == [f"/{n}" for n in (3, 11, 27, 59, 123, 223, 323, 423)]
-    assert len(crawl.rendered(*numbered("/", AGAIN + 9), gained=True)) == 10
+    assert len(crawl.rendered(*numbered("/", _AGAIN + 9), gained=True)) == 10
     assert len(crawl.rendered(*numbered("/", 30), gained=False)) < 20

@@ -33,7 +33,7 @@ from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.report.drawing import chart, speeds
 from sitecrawl.plugins.report.gather import ReportData, Stored, _DeadLink, _refused, gather
-from sitecrawl.plugins.report.render import charts, percent, render, shown
+from sitecrawl.plugins.report.render import _charts, _percent, _shown, render
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -164,7 +164,7 @@ class TestDocument:
         """A title full of markup, and the directory's name."""
         tree = lxml.html.document_fromstring(render(gather(job)))
         assert "job <b>" in tree.xpath("string(//h1)")
-        assert shown(BAD_TITLE) in tree.xpath("string(//*[@id='repeated'])")
+        assert _shown(BAD_TITLE) in tree.xpath("string(//*[@id='repeated'])")
 
     def test_hosts_that_said_no(self, report: ReportData) -> None:
         """In which ways, how often, and what can be done."""
@@ -334,13 +334,13 @@ class TestDrawing:
         history = History(["fetched"])
         for at in (0.0, 1.0, 2.0, 100.0, 101.0, 102.0):
             history.add(at, {"fetched": at})
-        speed, urls = charts(history)
+        speed, urls = _charts(history)
         assert [len(line.points) for line in (*speed.lines, urls.lines[2])] == [2, 2]
 
     def test_nothing_to_draw(self) -> None:
         """One point is no line."""
         assert chart("t", [0.0], {"a": [1.0]}, str) is None
-        assert charts(None) == charts(History(["fetched"])) == []
+        assert _charts(None) == _charts(History(["fetched"])) == []
 
 
 class TestText:
@@ -349,12 +349,12 @@ class TestText:
     )
     def test_percent(self, share: float, text: str) -> None:
         """No powers of ten."""
-        assert percent(share) == text
+        assert _percent(share) == text
 
     @given(st.text(max_size=600))
     def test_shown(self, text: str) -> None:
         """Nothing invisible, nothing that turns the text round, nothing endless; and it can be written as UTF-8."""
-        told = shown(text)
+        told = _shown(text)
         told.encode()
         assert not re.search("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]", told)
         assert len(told) <= 12 * 500

@@ -24,7 +24,7 @@ from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.plugins.report.gather import gather
 from sitecrawl.plugins.report.render import render
-from sitecrawl.plugins.report.web import LABELS, NAMED, QUANTILES, Spread, Web, read_web
+from sitecrawl.plugins.report.web import _NAMED, LABELS, QUANTILES, Web, _Spread, read_web
 
 START = "http://www.site.com/"
 PICTURE = Answer(b"\x89PNG\r\n\x1a\n" + bytes(92), 200, {"Content-Type": "image/png"})
@@ -148,7 +148,7 @@ def test_what_pages_invent(tmp_path: Path) -> None:
         add(index, 10_000, content_type="text/html", language="en")
         index.commit(None, 0)
     web = web_of(tmp_path)
-    assert (len(web.types.named), web.types.other) == (NAMED, 10_001 - 2 - (NAMED - 1))
+    assert (len(web.types.named), web.types.other) == (_NAMED, 10_001 - 2 - (_NAMED - 1))
     assert web.types.named[0][:2] == ("text/html", 2)
     assert web.languages.total == 2
 
@@ -185,7 +185,7 @@ def test_quantiles_are_those_of_all_pages(counts: list[int]) -> None:
         spread = read_web(Rows(db)).hrefs
     db.close()
     ordered = sorted(counts)
-    assert spread == Spread(
+    assert spread == _Spread(
         len(counts),
         sum(counts),
         max(counts),

@@ -20,7 +20,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from waiting import until_async
 
 from sitecrawl.http import Verify
-from sitecrawl.plugins.webhooks.courier import DROPPED, FAILED, MAX_WAITING, SENT, Courier, Letter
+from sitecrawl.plugins.webhooks.courier import _DROPPED, _MAX_WAITING, _SENT, FAILED, Courier, Letter
 from sitecrawl.plugins.webhooks.hook import Event, read_hooks
 
 SECRET = "between us"
@@ -74,7 +74,7 @@ class TestDelivery:
     def test_what_is_sent(self, receiver: LocalWeb) -> None:
         """One POST of a JSON object with schema, id, event, time and what there is to tell."""
         one = letter(reason="finished")
-        assert bring(f"{receiver.root}/hook?a=b", one) == {SENT: 1}
+        assert bring(f"{receiver.root}/hook?a=b", one) == {_SENT: 1}
         (hit,) = receiver.hits
         assert (hit.method, hit.path) == ("POST", "/hook?a=b")
         assert hit.headers["Content-Type"] == "application/json"
@@ -98,7 +98,7 @@ class TestDelivery:
     def test_what_nobody_wants(self, receiver: LocalWeb) -> None:
         """A webhook hears of what it has named, and of nothing else."""
         sent = bring(receiver.root, letter(), letter(Event.STALL), letter(Event.HEARTBEAT), events=["stall"])
-        assert sent == {SENT: 1}
+        assert sent == {_SENT: 1}
         assert [json.loads(hit.body)["event"] for hit in receiver.hits] == ["stall"]
 
     def test_in_order(self, receiver: LocalWeb) -> None:
@@ -108,21 +108,21 @@ class TestDelivery:
 
     def test_too_many(self, receiver: LocalWeb) -> None:
         """What waits is bounded: the oldest go, and are counted."""
-        counted = bring(receiver.root, *(letter(number=n) for n in range(MAX_WAITING + 5)))
-        assert counted == {DROPPED: 5, SENT: MAX_WAITING}
+        counted = bring(receiver.root, *(letter(number=n) for n in range(_MAX_WAITING + 5)))
+        assert counted == {_DROPPED: 5, _SENT: _MAX_WAITING}
         assert json.loads(receiver.hits[0].body)["number"] == 5
 
     def test_one_heartbeat_at_a_time(self, receiver: LocalWeb) -> None:
         """Of those that wait only one is of use."""
         beats = (letter(Event.HEARTBEAT) for _ in range(9))
-        assert bring(receiver.root, *beats, events=["heartbeat"]) == {SENT: 1}
+        assert bring(receiver.root, *beats, events=["heartbeat"]) == {_SENT: 1}
 
 
 class TestReceiversThatFail:
     @pytest.mark.parametrize("answers", [[Answer(status=500), Answer(status=429), Answer(b"ok")]])
     def test_it_recovers(self, receiver: LocalWeb) -> None:
         """After an error that may pass it is told again, of the same, with the same id."""
-        assert bring(receiver.root, letter()) == {SENT: 1}
+        assert bring(receiver.root, letter()) == {_SENT: 1}
         assert len(receiver.hits) == 3
         assert len({hit.body for hit in receiver.hits}) == 1
 
@@ -138,7 +138,7 @@ class TestReceiversThatFail:
     @pytest.mark.parametrize("answers", [[Answer(status=404), Answer(b"ok"), Answer(status=404)]])
     def test_it_fails_once_more(self, receiver: LocalWeb, caplog: pytest.LogCaptureFixture) -> None:
         """After a letter that has arrived, the next that does not is news again."""
-        assert bring(receiver.root, letter(), letter(), letter()) == {FAILED: 2, SENT: 1}
+        assert bring(receiver.root, letter(), letter(), letter()) == {FAILED: 2, _SENT: 1}
         assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
     @pytest.mark.parametrize("answers", [[Answer(status=404)], [Answer(status=401)]])
@@ -171,7 +171,7 @@ class TestReceiversThatFail:
     def test_a_huge_answer(self) -> None:
         """Of an answer so much is read, and its status counts."""
         with LocalWeb({"/": Answer(b"x" * 5_000_000)}) as receiver:
-            assert bring(receiver.root, letter()) == {SENT: 1}
+            assert bring(receiver.root, letter()) == {_SENT: 1}
 
     def test_it_hangs(self) -> None:
         """Silence ends an attempt."""
@@ -241,7 +241,7 @@ class TestTheEnd:
                 await courier.close(20)
 
         asyncio.run(run())
-        assert counted == {SENT: 2}
+        assert counted == {_SENT: 2}
         assert [json.loads(hit.body)["event"] for hit in receiver.hits] == ["stall", "end"]
 
     def test_it_does_not_wait_for_ever(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -275,4 +275,4 @@ class TestTheEnd:
                 await courier.close(20)
 
         asyncio.run(run())
-        assert counted == {SENT: 1}
+        assert counted == {_SENT: 1}

@@ -11,7 +11,7 @@ import pytest
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import revealed
 from sitecrawl.http import Endpoint
-from sitecrawl.plugins.webhooks.hook import NEWS, Event, read_hooks
+from sitecrawl.plugins.webhooks.hook import _NEWS, Event, read_hooks
 
 read = partial(read_hooks, reveal=partial(revealed, name="SITECRAWL_WEBHOOKS"))
 
@@ -21,8 +21,8 @@ def test_urls_with_commas() -> None:
     one, two = read("http://127.0.0.1:8000/a?b=c, https://example.com")
     assert (one.endpoint, one.host, one.target) == (Endpoint(False, "127.0.0.1", 8000), "127.0.0.1:8000", "/a?b=c")
     assert (two.endpoint, two.target) == (Endpoint(True, "example.com", 443), "/")
-    assert one.events == NEWS
-    assert Event.HEARTBEAT not in NEWS
+    assert one.events == _NEWS
+    assert Event.HEARTBEAT not in _NEWS
 
 
 def test_a_name_outside_of_ascii_and_an_address_of_ipv6() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from sitecrawl.http.robots_txt import RobotsTxt
-from sitecrawl.plugins.why.case import deciding_rule
+from sitecrawl.plugins.why.case import _deciding_rule
 from sitecrawl.urls.url import target_of
 
 PIECES = st.sampled_from([*"/abx*$?=", "%2F", "%41", "%7e"])
@@ -40,7 +40,7 @@ LINES = st.one_of(
 def test_the_parser_says_the_same(text: str, path: str, query: str) -> None:
     """The rule that is found allows what Scrapy's parser allows, and forbids what that forbids."""
     url = f"http://a.example/{path}{query}"
-    rule = deciding_rule(text.encode(), url, "sitecrawl")
+    rule = _deciding_rule(text.encode(), url, "sitecrawl")
     allowed = Protego.parse(text).can_fetch(url, "sitecrawl")
     assert (rule is None or rule.allows) == allowed
     assert RobotsTxt(text.encode(), "sitecrawl").allows(target_of(url)) == allowed
@@ -68,7 +68,7 @@ Disallow: /*.cgi$
 )
 def test_the_line(url: str, line: int, text: str) -> None:
     """The longest rule of our group, with its number, without its comment."""
-    found = deciding_rule(FILE, url, "sitecrawl")
+    found = _deciding_rule(FILE, url, "sitecrawl")
     assert (found.number if found else 0, found.text if found else "") == (line, text)
 
 
@@ -77,6 +77,6 @@ def test_a_file_that_is_to_take_long() -> None:
     names = "".join(f"User-agent: a{number}\n" for number in range(15_000))
     rules = "".join(f"Disallow: /{number}*{number}*$\n" for number in range(15_000))
     text = f"{names}User-agent: *\n{rules}Disallow: /x\na{' ' * 300_000}b\n"
-    found = deciding_rule(text.encode(), "http://a.example/x", "sitecrawl")
+    found = _deciding_rule(text.encode(), "http://a.example/x", "sitecrawl")
     assert found is not None
     assert (found.number, found.pattern) == (30_002, "/x")

@@ -17,7 +17,7 @@ from sitecrawl.page.process_serving import BadAnswer
 from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits
 
 LIMITS: Final = DocumentLimits()
-RATIONS: Final = PoolOptions(processes=1, seconds=30.0, memory=1 << 30)
+_RATIONS: Final = PoolOptions(processes=1, seconds=30.0, memory=1 << 30)
 """Seconds for a document, and bytes: PDFium takes 20 MB for most, and more for what is made to burst it."""
 _UTF8_BYTES: Final = 4
 """Of a character, at most."""
@@ -30,7 +30,7 @@ class IsolatedDocuments:
     def __init__(
         self,
         limits: DocumentLimits = LIMITS,
-        rations: PoolOptions = RATIONS,
+        rations: PoolOptions = _RATIONS,
         *,
         module: str = "sitecrawl.plugins.export.documents.worker",
     ) -> None:

@@ -23,31 +23,31 @@ endstream endobj
 5 0 obj <</Type/Font/Subtype/TrueType/BaseFont/Arial>> endobj
 trailer <</Root 1 0 R>>
 """
-READERS: Final = {"pdf": read_pdf, "office": read_office}
+_READERS: Final = {"pdf": read_pdf, "office": read_office}
 _CODECS: Final = ("utf-16-le", "utf-16-be", "cp437", "latin-1", "utf-8")
 
 
 def main() -> None:
-    serve(ready)
+    serve(_ready)
 
 
-def ready(begin: dict[str, Any]) -> Answering:
+def _ready(begin: dict[str, Any]) -> Answering:
     limits = DocumentLimits(**begin["limits"])
-    rehearse(limits)
-    return lambda request, body: answer(request, body, limits)
+    _rehearse(limits)
+    return lambda request, body: _answer(request, body, limits)
 
 
-def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
+def _answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
     """What the document says of itself, and its text in UTF-8."""
     try:
-        found = READERS[request["kind"]](body, limits)
+        found = _READERS[request["kind"]](body, limits)
     except Unreadable as error:
         return {"unreadable": error.reason}, b""
     facts = {"title": found.title, "language": found.language, "pages": found.pages, "is_cut": found.is_cut}
     return facts, found.text.encode("utf-8", "replace")
 
 
-def rehearse(limits: DocumentLimits) -> None:
+def _rehearse(limits: DocumentLimits) -> None:
     """Read one of each kind: what is loaded when it is first needed is loaded now."""
     for name in _CODECS:
         codecs.lookup(name)

@@ -92,7 +92,7 @@ class Command(DescribedCommand):
     def _try(self, rules: RuleSet, url: str) -> None:
         pages, stats = self._fetched([url])
         for page, text in pages:
-            for line in told(Extraction(rules, text), page):
+            for line in _told(Extraction(rules, text), page):
                 print(visible(line))
         if not any(200 <= page.status < 300 for page, _ in pages):
             print(f"scrapy: {visible(url)} could not be read: {obstacle(stats)}", file=sys.stderr)
@@ -107,7 +107,7 @@ class Command(DescribedCommand):
         return spider.pages, stats
 
 
-def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
+def _told(extraction: Extraction, page: PageItem) -> Iterator[str]:
     """The page, then rule by rule and item by item what was found, then what would be followed."""
     yield f"{page.url}  {page.status}  {page.content_type or 'of no known type'}"
     if page.charset is None:

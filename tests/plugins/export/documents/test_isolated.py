@@ -11,8 +11,8 @@ from waiting import until
 
 from sitecrawl.page.process_pool import PoolOptions
 from sitecrawl.plugins.export.documents.document import NOT_INSTALLED, DocumentLimits
-from sitecrawl.plugins.export.documents.isolated import LIMITS, RATIONS, IsolatedDocuments
-from sitecrawl.plugins.export.documents.worker import READERS
+from sitecrawl.plugins.export.documents.isolated import _RATIONS, LIMITS, IsolatedDocuments
+from sitecrawl.plugins.export.documents.worker import _READERS
 
 BREAKING = "breaking_document_worker"
 
@@ -41,7 +41,7 @@ def breaking() -> Iterator[IsolatedDocuments]:
 )
 def test_the_answers_are_those_of_the_same_process(documents: IsolatedDocuments, kind: str, body: bytes) -> None:
     """Behind the fences is all that reading takes."""
-    assert documents.read(kind, body) == READERS[kind](body, LIMITS)  # type: ignore[arg-type]
+    assert documents.read(kind, body) == _READERS[kind](body, LIMITS)  # type: ignore[arg-type]
     assert not documents.unread
 
 
@@ -68,7 +68,7 @@ def test_a_document_that_breaks_its_reader(breaking: IsolatedDocuments, body: by
 
 def test_a_document_on_which_its_reader_hangs() -> None:
     """After its time the process is killed; the next document has a new one."""
-    rations = PoolOptions(1, seconds=4.0, memory=RATIONS.memory)
+    rations = PoolOptions(1, seconds=4.0, memory=_RATIONS.memory)
     with closing(IsolatedDocuments(rations=rations, module=BREAKING)) as documents:
         assert documents.read("pdf", b"hang") is None
         assert documents.unread == {"timeout": 1}
