@@ -23,6 +23,7 @@ from sitecrawl.frontier.urls.order import (
     priority_of,
     queues_backwards,
     serial_of,
+    with_credit,
     with_priority,
 )
 from sitecrawl.frontier.urls.record import RANK_BYTES
@@ -164,3 +165,14 @@ def test_another_priority_keeps_the_rest_of_the_rank() -> None:
         low, high = (order.rank(Facts(3, 7, priority, credit=99, score=0.5)) for priority in (-2, 5))
         assert with_priority(low, 5) == high
         assert priority_of(with_priority(high, -2)) == -2
+
+
+@given(URLS, st.integers(-(10**18), 10**18), st.integers(-(10**18), 10**18), st.booleans())
+def test_other_credit_keeps_the_rest_of_the_rank(
+    url: tuple[int, int, int], before: int, after: int, by_level: bool
+) -> None:
+    """A rank with other credit is that of the same URL which has had it from the first."""
+    priority, depth, serial = url
+    order = order_named("aopic", by_level=by_level)
+    first, second = (order.rank(Facts(depth, serial, priority, credit)) for credit in (before, after))
+    assert with_credit(first, after) == second

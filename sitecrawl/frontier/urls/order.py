@@ -222,6 +222,11 @@ def with_priority(rank: bytes, priority: int) -> bytes:
     return _upside_down(priority).to_bytes(4, "big") + rank[4:]
 
 
+def with_credit(rank: bytes, credit: int) -> bytes:
+    """The rank of `Aopic` of the same URL with so much credit."""
+    return rank[:LEVEL_ENDS] + (_TOP_CLASS - credit_class(credit)).to_bytes(2, "big") + rank[CLASS_ENDS:]
+
+
 def _upside_down(priority: int) -> int:
     return min(max(_MIDDLE - priority, 0), 0xFFFFFFFF)
 

@@ -27,10 +27,9 @@ from sitecrawl.frontier.urls.order import (
     FIRST,
     Facts,
     Order,
-    class_of,
-    credit_class,
     priority_of,
     serial_of,
+    with_credit,
     with_priority,
 )
 from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
@@ -245,27 +244,34 @@ class UrlStates:
         self._urls.put_many(records)
         if not self._order.by_credit:
             return
-        ledger, in_flight, dividends = self._link_credit.ledger, self._in_flight, dict[bytes, int]()
+        ledger, in_flight, is_exact = self._link_credit.ledger, self._in_flight, self._order.is_exact
+        hosts: dict[bytes, tuple[Host, int]] = {}
         for key, record in records.items():
             if not record.waits() or key in in_flight:
                 continue
-            dividend = dividends.get(record.host)
-            if dividend is None:  # the same for all of the host's, as long as nothing else happens
-                dividend = dividends[record.host] = ledger.policy.dividend_of(self.host_of(record))
+            if (found := hosts.get(record.host)) is None:  # its dividend is the same while nothing else happens
+                host = self.host_of(record)
+                found = hosts[record.host] = host, ledger.policy.dividend_of(host)
+            host, dividend = found
             balance = ledger.balance_at(record, dividend)
-            if self._order.is_exact or credit_class(balance) > class_of(record.rank):
-                self._advance(key, record, balance)
+            rank = self._exact_rank(record, balance) if is_exact else with_credit(record.rank, balance)
+            if is_exact or rank < record.rank:
+                self._replace(key, record, host, rank)
 
-    def _advance(self, key: bytes, record: UrlRecord, balance: int) -> None:
-        """Let a URL that waits do so in the place that so much credit gives it."""
-        host = self.host_of(record)
+    def _exact_rank(self, record: UrlRecord, balance: int) -> bytes:
+        """The rank of a URL that waits with so much credit."""
+        paid = self._link_credit.ledger.policy.dividend
+        return self._order.rank(
+            Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance, paid=paid)
+        )
+
+    def _replace(self, key: bytes, record: UrlRecord, host: Host, rank: bytes) -> None:
+        """Let a URL of `host` that waits do so in the place of another `rank`."""
         section = host.sections[record.section]
         self._withdraw(section, record.rank + key)
-        paid = self._link_credit.ledger.policy.dividend
-        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance, paid=paid)
-        record.rank = self._order.rank(facts)
-        self._entries.put(section.key + record.rank + key)
-        section.queue.push(record.rank + key)
+        record.rank = rank
+        self._entries.put(section.key + rank + key)
+        section.queue.push(rank + key)
         self._hosts.changed(host, section)
 
     def _withdraw(self, section: Section, entry: bytes) -> None:
@@ -281,15 +287,10 @@ class UrlStates:
         if record.flags & Flag.VOLATILE or priority <= priority_of(record.rank):
             return None
         host = self.host_of(record)
-        section = host.sections[record.section]
         self._counts.wait(record, -1, host)
-        self._withdraw(section, record.rank + key)
-        record.rank = with_priority(record.rank, priority)
+        self._replace(key, record, host, with_priority(record.rank, priority))
         self._counts.wait(record, 1, host)
-        self._entries.put(section.key + record.rank + key)
-        section.queue.push(record.rank + key)
         self._urls.put(key, record)
-        self._hosts.changed(host, section)
         return host
 
     def move(self, key: bytes, record: UrlRecord, host: Host, section: Section) -> None:
