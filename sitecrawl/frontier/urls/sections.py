@@ -21,7 +21,7 @@ from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQQQdddddddd4s")
+_HEAD = struct.Struct(">QQQQ8xQdddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 REQUISITES: Final = "requisites"
@@ -29,7 +29,6 @@ REQUISITES: Final = "requisites"
 _SAMPLE = struct.Struct(">16s?")
 SAMPLES: Final = 3
 """URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
-TRAP_LIKE_LOSS: Final = 0.9
 GIVES: Final = 0.1
 """The share of good pages, of late, above which a section gives something."""
 DOUBT: Final = 2.0
@@ -55,8 +54,6 @@ class Section:
     """URLs that are not done: waiting or in flight."""
     volatile: int = 0
     """Of the queued, how many are in memory only."""
-    trap_like: int = 0
-    """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
     trials: float = 0.0
     """Fetches of it, as far as they count still: one that is `WINDOW` fetches old counts 1/e."""
     successes: float = 0.0
@@ -153,18 +150,12 @@ class Section:
         """Whether more than `GIVES` of its fetches, of late, gave a good page."""
         return self.successes > GIVES * self.trials
 
-    @property
-    def innocence(self) -> float:
-        """From `1 - TRAP_LIKE_LOSS`, where all of its URLs look like a trap's, to 1."""
-        return 1 - TRAP_LIKE_LOSS * self.trap_like / max(self.known, 1)
-
     def pack(self) -> bytes:
         head = _HEAD.pack(
             self.known,
             self.fetched,
             self.good,
             self.queued - self.volatile,
-            self.trap_like,
             self.own,
             self.trials,
             self.successes,
@@ -195,8 +186,8 @@ class Section:
             section.last = b"".join(itertools.starmap(_SAMPLE.pack, _SAMPLE.iter_unpack(data[end + 1 : shape])))
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
-        section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
-        section.own, section.trials, section.successes, section.leads, section.led = numbers[5:10]
-        section.received, section.turn, section.hope, section.worth, section.circle = numbers[10:]
+        section.known, section.fetched, section.good, section.queued, section.own = numbers[:5]
+        section.trials, section.successes, section.leads, section.led = numbers[5:9]
+        section.received, section.turn, section.hope, section.worth, section.circle = numbers[9:]
         section.trap = trap
         return section
