@@ -178,7 +178,10 @@ def _assign(name: str, value: object) -> None:
     owner = _resolved(owner_name)
     if owner is None or not hasattr(owner, attribute):
         sys.exit(f"--set {name}: neither a field of TrapOptions nor a constant by its dotted name")
-    setattr(owner, attribute, value)
+    before = getattr(owner, attribute)
+    modules = [one for name, one in sys.modules.items() if name.startswith("sitecrawl.")]
+    for one in (owner, *(one for one in modules if vars(one).get(attribute) == before)):  # those that import it
+        setattr(one, attribute, value)
 
 
 def _resolved(name: str) -> object | None:

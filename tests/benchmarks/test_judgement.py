@@ -186,9 +186,9 @@ def test_parameters_are_set() -> None:
     """A bare name is the judge's, a dotted one a constant of a module; another is an error."""
     from sitecrawl.frontier.urls import trap_state
 
-    before = trap_state.WINDOW
-    assert overridden(["min_fetches=7", f"sitecrawl.frontier.urls.trap_state.WINDOW={before}"]).min_fetches == 7
-    assert before == trap_state.WINDOW
+    before = trap_state.FALL
+    assert overridden(["min_fetches=7", f"sitecrawl.frontier.urls.trap_state.FALL={before}"]).min_fetches == 7
+    assert before == trap_state.FALL
     with pytest.raises(SystemExit):
         overridden(["no_such_thing=1"])
 

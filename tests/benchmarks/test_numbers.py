@@ -58,18 +58,23 @@ def numbers() -> dict[str, float]:
         module, tree = module_of(path), ast.parse(path.read_text("utf-8"))
         classes = [one for one in tree.body if isinstance(one, ast.ClassDef) and one.name in OPTIONS]
         for body, owner in [(tree.body, module), *((one.body, vars(module)[one.name]()) for one in classes)]:
-            for name in assigned(body):
+            for name in chosen(body):
                 value = getattr(owner, name)
                 if type(value) in {int, float}:
                     found[f"{path.stem}.{name}"] = value
     return found
 
 
-def assigned(body: list[ast.stmt]) -> Iterator[str]:
+def chosen(body: list[ast.stmt]) -> Iterator[str]:
+    """What is assigned, but for what follows from other numbers: itself, or twice one of them."""
     for one in body:
-        targets = (
-            [one.target] if isinstance(one, ast.AnnAssign) else one.targets if isinstance(one, ast.Assign) else []
-        )
+        if not isinstance(one, ast.AnnAssign | ast.Assign) or one.value is None:
+            continue
+        parts = list(ast.walk(one.value))
+        own = {part.value for part in parts if isinstance(part, ast.Constant)}
+        if own <= PLAIN and any(isinstance(part, ast.Name) for part in parts):
+            continue
+        targets = [one.target] if isinstance(one, ast.AnnAssign) else one.targets
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 

@@ -10,7 +10,7 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.urls.drought import FEW, HALF, LONG, PART, ROW, Drought
+from sitecrawl.frontier.urls.drought import FEW, LONG, PART, ROW, Drought
 from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.page.shingles import shingles
@@ -49,7 +49,7 @@ def test_a_long_drought() -> None:
         long.append(drought.is_long(n))
     first = long.index(True) + 1
     assert good + LONG <= first <= 2 * (good + LONG)
-    assert first - good >= HALF * first - ROW
+    assert first - good >= first / 2 - ROW
     assert drought.ends_row(20_001, new=False) is None
     for n in range(20_001, 40_000):
         drought.ends_row(n, new=True)

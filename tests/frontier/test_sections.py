@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.options import ENOUGH
 from sitecrawl.frontier.urls.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
-from sitecrawl.frontier.urls.trap_state import WINDOW, TrapState
+from sitecrawl.frontier.urls.trap_state import TrapState
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)
@@ -77,7 +78,7 @@ def test_recent_yield_forgets():
     for _ in range(500):
         section.learn(good=True)
     assert section.recent == pytest.approx(1.0)
-    for _ in range(4 * WINDOW):
+    for _ in range(4 * ENOUGH):
         section.learn(good=False)
     assert section.recent < 0.05
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sitecrawl.base.display import counted
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import ENOUGH
 from sitecrawl.frontier.urls.sections import Section
-from sitecrawl.frontier.urls.trap_state import MEASURED, Reason
+from sitecrawl.frontier.urls.trap_state import Reason
 
 
 def explain(unit: Host | Section, fetches: int) -> str:
@@ -39,7 +40,7 @@ def _sign(unit: Host | Section) -> str:
     if isinstance(unit, Host):
         return f"{growth}, and it has outgrown what the seeds' sites vouch for"
     links = f"of the links to it {trap.then:.0%} were the first to their URL"
-    if trap.links >= MEASURED:
+    if trap.links >= ENOUGH:
         links += f" ({trap.share:.0%} since then)"
     good = unit.successes / unit.trials if unit.trials else 0.0
     lately = f"{good:.0%} of its last pages were good"

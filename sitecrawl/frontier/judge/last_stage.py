@@ -6,11 +6,11 @@ What does not grow goes on. Of what grows without end
   beside them, where those do not count that they alone have brought. So of a site with at most `last_budget` URLs,
   whose pages say something new, none is left.
 - all other sites together may have `TrapOptions.allowance` fetches since they were held back, and `allowance_share`
-  of those of the crawl. They are fetched in rounds, as fewer than `MEASURED` fetches say nothing of an end: what 20
+  of those of the crawl. They are fetched in rounds, as fewer than `ENOUGH` fetches say nothing of an end: what 20
   large sites may have together is enough for some of them, and each that is set free lets the crawl go on to the
   others.
 
-Where a host has dried up, each section goes on until it was looked at `trap_judge.FAIR` times since anything new was
+Where a host has dried up, each section goes on until it was looked at `ENOUGH` times since anything new was
 said. A site is all hosts of a registrable domain: names cost nothing, so they share one budget.
 """
 
@@ -18,16 +18,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sitecrawl.frontier.judge.trap_judge import BUDGET, TrapJudge, is_brought, is_held
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import ENOUGH, MATTERS
 from sitecrawl.frontier.urls.sections import Section
-from sitecrawl.frontier.urls.trap_state import MEASURED
-
-LEAST_ALLOWANCE: Final = 50
-ALLOWANCE_DIVISOR: Final = 10
-"""`TrapOptions.allowance` is at most so many fetches, and one of so many of the crawl."""
 
 
 class GoingOn(NamedTuple):
@@ -77,12 +73,12 @@ class LastStage:
         left = int(self._allowance + share * fetches) - sum(spent for spent, _ in sites)
         found = []
         for spent, hosts in sorted(
-            sites, key=lambda site: (site[0] // MEASURED, -site[0], min(h.turn for h in site[1]))
+            sites, key=lambda site: (site[0] // ENOUGH, -site[0], min(h.turn for h in site[1]))
         ):
             one = self._going_on(hosts, max(0, left))
             found.append(one)
             if one.growing:
-                left -= MEASURED - spent % MEASURED
+                left -= ENOUGH - spent % ENOUGH
         return found
 
     def _going_on(self, hosts: Iterable[Host], budget: int) -> GoingOn:
@@ -132,7 +128,7 @@ class LastStage:
     @property
     def _allowance(self) -> int:
         """Of a small crawl as little as of a large one."""
-        return min(self._judge.options.allowance, LEAST_ALLOWANCE + self._judge.fetches // ALLOWANCE_DIVISOR)
+        return min(self._judge.options.allowance, ENOUGH + int(MATTERS * self._judge.fetches))
 
     def _spent(self, hosts: Iterable[Host]) -> int:
         """Fetches of what grows on these hosts, since it was held back."""

@@ -37,13 +37,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Container, Iterator
 from random import Random
+from sys import float_info
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.drought import FEW
 from sitecrawl.frontier.urls.host import Host
-from sitecrawl.frontier.urls.options import TrapOptions
+from sitecrawl.frontier.urls.options import ENOUGH, MATTERS, TrapOptions
 from sitecrawl.frontier.urls.sections import KEY_BYTES, Section
 from sitecrawl.frontier.urls.trap_state import Reason, TrapState
 from sitecrawl.frontier.urls.visit import News
@@ -52,12 +53,8 @@ JUDGE_STATE: Final = struct.Struct(">Q8x")
 """`good`, as it is stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-WORTH_IT: Final = 0.1
-"""The share of a host's fetches that are good, above which a section of it may be called worthless."""
 BUDGET: Final = 2.0
 """Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
-BESIDES: Final = 0.1
-"""Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
 LONGER: Final = 4
 """Fetches of what is nearly all of its host, for each URL that was known of it when an end was last in sight, until
 it is demoted; or `TrapOptions.last_budget`."""
@@ -65,11 +62,8 @@ WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 FED: Final = 0.9
 """The share of a section's URLs from which on nobody else brings any."""
-FAIR: Final = 50
-"""So often a section was looked at, since its host said anything new, before it is held to say nothing."""
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
-LEAST_TRUST: Final = 1e-7
 
 
 class TrapJudge:
@@ -215,7 +209,7 @@ class TrapJudge:
         """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
         bring has no end, either, as the days of a calendar. In a long drought that does not matter.
         """
-        is_poor = section.looked_at >= FAIR and section.news <= FEW * section.looked_at
+        is_poor = section.looked_at >= ENOUGH and section.news <= FEW * section.looked_at
         if not self.options.hold or not is_poor or section.is_requisites:
             return False
         if is_held(host, section) or host.drought.is_long(host.fetched):
@@ -231,7 +225,7 @@ class TrapJudge:
             return False
         elsewhere, spent, _ = self._endless(host, section)
         most = max(self.options.last_budget, LONGER << section.trap.fell_at)
-        return elsewhere >= BESIDES * spent or spent >= most
+        return elsewhere >= MATTERS * spent or spent >= most
 
     def _has_budget(self, host: Host, section: Section) -> bool:
         """Whether a section without an end gives good pages, and its host's budget for such is not spent."""
@@ -277,17 +271,19 @@ class TrapJudge:
             return False
         grows = host.trap.novelty > self.options.high and not self._has_end(host)
         had_all = host.fetched >= self.options.last_budget
-        is_beside = had_all or self._of_others(host) >= BESIDES * host.fetched
+        is_beside = had_all or self._of_others(host) >= MATTERS * host.fetched
         return grows and is_beside and _size_of(host) > self._allowed(host)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
-        return section.recent < self.options.worthless and host.good > WORTH_IT * host.fetched
+        return section.recent < self.options.worthless and host.good > MATTERS * host.fetched
 
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
         trust, others = self.graph.trust(host.key), self._of_others(host)
-        return self.options.host_size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
+        return (
+            self.options.host_size + self.options.trusted_share * trust / max(1 - trust, float_info.epsilon) * others
+        )
 
     def _of_others(self, host: Host) -> int:
         """Good pages of all other hosts. One that came from another frontier may have more than were counted here."""

@@ -2,7 +2,7 @@
 
 It is asked once for each row. A row is a quarter of all its fetches, and at least `ROW`: a site that begins with a
 thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at least
-`LITTLE` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another order or
+`MATTERS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another order or
 a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at a
 restart: then the next row says so.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sitecrawl.frontier.urls.options import MATTERS
 from sitecrawl.page.shown_text import ShownText
 
 ROW: Final = 600
@@ -21,15 +22,11 @@ ROW: Final = 600
 PART: Final = 4
 """And at least one in so many of all fetches."""
 LONG: Final = 3000
-"""Fetches of a long drought, at least."""
-HALF: Final = 0.5
-"""And at least such a part of all fetches."""
+"""Fetches of a long drought, at least; and as many as all fetches before it."""
 FEW: Final = 0.01
 """The share of a row's fetches that brought something new, below which it is dry."""
-LITTLE: Final = 0.1
-"""The share of a page's text that has to be new."""
 WORDS: Final = 32
-"""And so many words: a date, a number or a name alone are no news."""
+"""New words that are news: a date, a number or a name alone are none."""
 
 
 class Drought:
@@ -52,7 +49,7 @@ class Drought:
         if self._text is None:
             self._text = ShownText()
         found = self._text.look(sample)
-        return found.share >= LITTLE and found.new >= WORDS
+        return found.share >= MATTERS and found.new >= WORDS
 
     def ends_row(self, fetched: int, *, new: bool | None) -> bool | None:
         """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None.
@@ -72,4 +69,4 @@ class Drought:
 
     def is_long(self, fetched: int) -> bool:
         """Whether the drought up to the last row was long, after so many fetches in all."""
-        return self._dry >= max(LONG, HALF * fetched)
+        return self._dry >= max(LONG, fetched - self._dry)

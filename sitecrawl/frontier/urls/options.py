@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+ENOUGH: Final = 50
+"""Fetches, links or looks of which a figure is taken at the least, and over which it is averaged."""
+MATTERS: Final = 0.1
+"""The share of a whole from which on a part of it matters: good pages of fetches, new words of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +17,7 @@ class TrapOptions:
 
     hold: bool = True
     """Whether anything is held back at all."""
-    min_fetches: int = 50
+    min_fetches: int = ENOUGH
     high: float = 0.8
     """Novelty above which a unit grows like a trap."""
     low: float = 0.7

@@ -24,7 +24,7 @@ STEP: Final = 1.1
 LEAST_PATIENCE: Final = 0.5
 """Seconds: packets are lost, and machines are busy."""
 RUN: Final = 10
-LONGEST_RUN: Final = 20
+LONGEST_RUN: Final = 2 * RUN
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from operator import itemgetter
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.urls import trap_state
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
+from sitecrawl.frontier.urls.options import ENOUGH, MATTERS
 from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
@@ -29,8 +29,6 @@ REQUISITES: Final = "requisites"
 _SAMPLE = struct.Struct(">16s?")
 SAMPLES: Final = 3
 """URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
-GIVES: Final = 0.1
-"""The share of good pages, of late, above which a section gives something."""
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
 
@@ -55,13 +53,13 @@ class Section:
     volatile: int = 0
     """Of the queued, how many are in memory only."""
     trials: float = 0.0
-    """Fetches of it, as far as they count still: one that is `WINDOW` fetches old counts 1/e."""
+    """Fetches of it, as far as they count still: one that is `ENOUGH` fetches old counts 1/e."""
     successes: float = 0.0
     """Of these, the good ones."""
     leads: float = 0.0
-    """What the sections have shown that a fetch of it leads to, averaged over `WINDOW`: see `News.leads`."""
+    """What the sections have shown that a fetch of it leads to, averaged over `ENOUGH`: see `News.leads`."""
     led: float = 0.0
-    """The share of fetches that led to any new URL outside of its circle, averaged over `WINDOW`."""
+    """The share of fetches that led to any new URL outside of its circle, averaged over `ENOUGH`."""
     received: float = 0.0
     """Credit that has come to its URLs along links."""
     looked_at: int = 0
@@ -75,7 +73,7 @@ class Section:
     worth: float = 1.0
     """From 0 to 1, not including 0: its share of its host's turns, beside those of the other sections."""
     cost: float = 1.0
-    """Time of a fetch of it, in times of what is usual for its host, 1 at the least, averaged over `WINDOW`. Not
+    """Time of a fetch of it, in times of what is usual for its host, 1 at the least, averaged over `ENOUGH`. Not
     stored.
     """
     brought: dict[bytes, int] = field(default_factory=dict)
@@ -110,7 +108,7 @@ class Section:
     def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
         self.show(good=good, weight=weight)
-        fetches = min(trap_state.WINDOW, self.fetched + 1)
+        fetches = min(ENOUGH, self.fetched + 1)
         self.leads += (leads - self.leads) / fetches
         self.led += (led - self.led) / fetches
         self.fetched += 1
@@ -118,11 +116,11 @@ class Section:
 
     def spend(self, times: float) -> None:
         """A fetch of it has taken so many times as long as is usual for its host, whatever it brought."""
-        self.cost += (max(times, 1.0) - self.cost) / min(trap_state.WINDOW, self.fetched + 1)
+        self.cost += (max(times, 1.0) - self.cost) / min(ENOUGH, self.fetched + 1)
 
     def show(self, *, good: bool, weight: float = 1.0) -> None:
         """An attempt at it has shown so much of what it is worth."""
-        kept = 1 - weight / trap_state.WINDOW
+        kept = 1 - weight / ENOUGH
         self.trials = self.trials * kept + weight
         self.successes = self.successes * kept + weight * good
 
@@ -147,8 +145,8 @@ class Section:
 
     @property
     def gives(self) -> bool:
-        """Whether more than `GIVES` of its fetches, of late, gave a good page."""
-        return self.successes > GIVES * self.trials
+        """Whether more than `MATTERS` of its fetches, of late, gave a good page."""
+        return self.successes > MATTERS * self.trials
 
     def pack(self) -> bytes:
         head = _HEAD.pack(

@@ -8,14 +8,12 @@ from enum import IntEnum
 from math import sqrt
 from typing import Final
 
-WINDOW: Final = 50
-"""Fetches over which novelty and yield are averaged."""
+from sitecrawl.frontier.urls.options import ENOUGH
+
 FALL: Final = 0.95
 """The share of new URLs falls if it is below so much of what it was when half as much was known."""
 SURE: Final = 2.0
 """By so many standard deviations of a share more, as it is taken of a few links only."""
-MEASURED: Final = 50
-"""Links of which it is taken, at least."""
 _TRAP = struct.Struct(">?Q8xdQBQQQdB?")
 TRAP_BYTES: Final = _TRAP.size
 
@@ -43,7 +41,7 @@ class TrapState:
     """What decides whether a section, or a whole host, is held back as a trap: see `trap_judge`."""
 
     novelty: float = 1.0
-    """New URLs of the unit's own that a fetch of it brings, averaged over the last `WINDOW`."""
+    """New URLs of the unit's own that a fetch of it brings, averaged over the last `ENOUGH`."""
     demoted: bool = False
     since: int = 0
     """How many URLs the crawl had fetched when the unit was demoted."""
@@ -116,7 +114,7 @@ class TrapState:
             return
         self.links += links
         is_less = self._is_less
-        if self.links >= MEASURED:
+        if self.links >= ENOUGH:
             self.sure_share = self.share
             if known >= 2 * self.marked:
                 self.then, self.fell = self.share, is_less
@@ -144,16 +142,16 @@ class TrapState:
 
     @property
     def _is_less(self) -> bool:
-        if not self.then or self.links < MEASURED:
+        if not self.then or self.links < ENOUGH:
             return False
         return self.share < FALL * self.then - SURE * sqrt(self.then * (1 - self.then) / self.links)
 
     def learn(self, news: float, fetched: int) -> None:
         """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
 
-        No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
+        No fetch counts for more than `ENOUGH`: a site map with thousands of links is no sign of a trap.
         """
-        self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
+        self.novelty += (min(news, ENOUGH) - self.novelty) / min(ENOUGH, fetched + 1)
 
     def pack(self) -> bytes:
         return _TRAP.pack(
@@ -177,5 +175,5 @@ class TrapState:
         trap.demoted, trap.since, trap.novelty, trap.tried, trap.reason = numbers[:5]
         trap.marked, trap.links, trap.new, trap.then, fell, trap.falls = numbers[5:]
         trap.fell, trap.fell_at = bool(fell & 1), fell >> 1
-        trap.sure_share = trap.share if trap.links >= MEASURED else 0.0
+        trap.sure_share = trap.share if trap.links >= ENOUGH else 0.0
         return trap
