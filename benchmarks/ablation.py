@@ -47,8 +47,8 @@ def _kin_and_leads(conditions: Conditions) -> Conditions:
     """A section is worth what its own pages are, and hope for a new one knows nothing."""
     learn = Section.learn
 
-    def learn_alone(section: Section, *, good: bool, weight: float = 1.0, **_: object) -> None:
-        learn(section, good=good, weight=weight)
+    def learn_alone(section: Section, *, good: bool, **_: object) -> None:
+        learn(section, good=good)
 
     _put(Section, "learn", learn_alone)
     _put(Kin, "prior", lambda kin, section: 1.0)

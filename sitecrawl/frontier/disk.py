@@ -41,7 +41,7 @@ from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import Order, goes_last, queues_backwards
-from sitecrawl.frontier.urls.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.record import MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.territory import Message, Outbox, Territory
@@ -312,7 +312,7 @@ class DiskFrontier:
             good = good and state == UrlState.FETCHED
             section = host.sections[record.section]
             section.remember(visit.key, good=good)
-            self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
+            self._learn(host, section, good=good, news=visit.news)
         if self._repeats and state == UrlState.FETCHED and visit.request is None:
             self.url_states.reopen(record, host)
             self.url_states.enter_again(visit.key, record, host, priority=0, request=None)
@@ -328,12 +328,12 @@ class DiskFrontier:
         if visit.is_linked_to and ended == UrlState.REQUISITE:
             self._listener.linked_to(visit.key)
 
-    def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
+    def _learn(self, host: Host, section: Section, *, good: bool, news: News) -> None:
         changed: list[Host] = []
         if section.trap.is_joined:
             self.judge.learn_test(host, section, good=good)
         else:
-            changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
+            changed = self.judge.learn(host, section, good=good, news=news)
         if self.judge.fetches % SETTLED == 0:
             self._settle()
         self.hosts.learnt(host)

@@ -103,18 +103,6 @@ def test_what_is_untried_has_shown_nothing():
     assert 0.8 < shown[-1] < 1
 
 
-def test_a_404_says_less_than_a_page():
-    """Whoever made the link may have been wrong."""
-    pages, missing = section_of(), section_of()
-    for section in (pages, missing):
-        for _ in range(20):
-            section.learn(good=True)
-    for _ in range(10):
-        pages.learn(good=False)
-        missing.learn(good=False, weight=0.25)
-    assert pages.recent < missing.recent < 1
-
-
 def test_what_it_brings_is_bounded():
     """Of a thousand sections that it leads to, those that it leads to most are kept."""
     section = section_of()

@@ -62,8 +62,6 @@ WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 FED: Final = 0.9
 """The share of a section's URLs from which on nobody else brings any."""
-MISS: Final = 0.25
-"""A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
 
 
 class TrapJudge:
@@ -130,16 +128,13 @@ class TrapJudge:
 
     # What a fetch teaches
 
-    def learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> list[Host]:
-        """A visit has ended, which found nothing at its URL if `missing`.
-
-        Returns the hosts of which something was demoted or set free.
-        """
+    def learn(self, host: Host, section: Section, *, good: bool, news: News) -> list[Host]:
+        """A visit has ended. Returns the hosts of which something was demoted or set free."""
         self.fetches += 1
         self.good += good
         section.trap.learn(news.in_circle, section.fetched)
         host.trap.learn(news.on_host, host.fetched)
-        host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
+        host.learn(section, good=good, leads=news.leads, led=news.led)
         is_new = news.is_new if news.is_new is not None or good else False
         if is_new is not None:
             section.looked_at += 1

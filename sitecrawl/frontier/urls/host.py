@@ -216,12 +216,10 @@ class Host:
             if key in most:
                 section.be_fed(most[key][1])
 
-    def learn(
-        self, section: Section, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False
-    ) -> None:
+    def learn(self, section: Section, *, good: bool, leads: float = 0.0, led: bool = False) -> None:
         """A visit of `section` has come to an end: see `Section.learn`."""
         kin, trials, successes = self.kin, section.trials, section.successes
-        section.learn(good=good, weight=weight, leads=leads, led=led)
+        section.learn(good=good, leads=leads, led=led)
         self.good += good
         kin.learn(section, section.trials - trials, section.successes - successes)
         if self.fetched % REFRESH:

@@ -105,9 +105,9 @@ class Section:
             self.feeder = feeder
             self.trap.begin_anew(self.known)
 
-    def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
-        """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
-        self.show(good=good, weight=weight)
+    def learn(self, *, good: bool, leads: float = 0.0, led: bool = False) -> None:
+        """A visit of it has come to an end."""
+        self.show(good=good)
         fetches = min(ENOUGH, self.fetched + 1)
         self.leads += (leads - self.leads) / fetches
         self.led += (led - self.led) / fetches
@@ -118,11 +118,11 @@ class Section:
         """A fetch of it has taken so many times as long as is usual for its host, whatever it brought."""
         self.cost += (max(times, 1.0) - self.cost) / min(ENOUGH, self.fetched + 1)
 
-    def show(self, *, good: bool, weight: float = 1.0) -> None:
+    def show(self, *, good: bool) -> None:
         """An attempt at it has shown so much of what it is worth."""
-        kept = 1 - weight / ENOUGH
-        self.trials = self.trials * kept + weight
-        self.successes = self.successes * kept + weight * good
+        kept = 1 - 1 / ENOUGH
+        self.trials = self.trials * kept + 1
+        self.successes = self.successes * kept + good
 
     def remember(self, url: bytes, *, good: bool) -> None:
         """The URL with the fingerprint `url` was fetched last, and was worth it or not."""
