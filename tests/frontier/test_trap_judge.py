@@ -431,7 +431,7 @@ def test_the_finite_parts_of_a_host_that_is_held_back(bench):
 
 def test_a_host_that_comes_to_be_trusted(bench):
     """Whoever was demoted before the sites of the seeds linked to it is set free when they do."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, allowance=5, second_look=20))
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, allowance=5))
 
     def links_of(address):
         if "late" in address:

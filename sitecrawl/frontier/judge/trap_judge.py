@@ -35,7 +35,7 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from random import Random
 from sys import float_info
 from typing import Final
@@ -60,8 +60,6 @@ LONGER: Final = 4
 it is demoted; or `TrapOptions.last_budget`."""
 WAITING: Final = 1.5
 """So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
-FED: Final = 0.9
-"""The share of a section's URLs from which on nobody else brings any."""
 
 
 class TrapJudge:
@@ -147,14 +145,13 @@ class TrapJudge:
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
-        if self.fetches % self.options.second_look == 0:
             changed += self._look_again()
         return changed
 
     def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
-        hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = [host for host in hosts if _size_of(host) <= self._allowed(host) and not host.trap.is_apart]
+        hosts = [host for host, section in self.demoted.values() if section is None and not host.trap.is_apart]
+        trusted = [host for host in hosts if _size_of(host.sections.values()) <= self._allowed(host)]
         for host in trusted:
             self.release(host, None)
         return trusted
@@ -267,7 +264,8 @@ class TrapJudge:
         grows = host.trap.novelty > self.options.high and not self._has_end(host)
         had_all = host.fetched >= self.options.last_budget
         is_beside = had_all or self._of_others(host) >= MATTERS * host.fetched
-        return grows and is_beside and _size_of(host) > self._allowed(host)
+        free = [one for one in host.sections.values() if not one.trap.demoted]
+        return grows and is_beside and _size_of(free) > self._allowed(host)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
@@ -379,10 +377,9 @@ def is_held(host: Host, section: Section) -> bool:
     return (host.trap.demoted or section.trap.demoted) and not section.trap.is_left
 
 
-def _size_of(host: Host) -> float:
-    """How large a host is without what is held back of it: what waits counts more."""
-    free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
-    return sum(map(_size, free))
+def _size_of(sections: Iterable[Section]) -> float:
+    """How large some sections of a host are: what waits counts more."""
+    return sum([_size(one) for one in sections if not one.is_requisites])
 
 
 def _size(section: Section) -> float:
@@ -393,4 +390,5 @@ def is_brought(host: Host, section: Section) -> bool:
     """Whether nobody but traps brings any of a section's URLs."""
     key = section.key[-KEY_BYTES:]
     feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
-    return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known
+    brought = sum([one.brought.get(key, 0) for one in feeders if one is not section])
+    return section.known - brought <= MATTERS * section.known

@@ -13,13 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
 
-EDGE_SHARE: Final = 0.1
-"""An edge counts if it brought at least such a part of what the strongest edge to the same section did."""
-LEAST_URLS: Final = 2
-"""And at least so many URLs."""
-
+from sitecrawl.frontier.urls.options import MATTERS
 
 _PART = re.compile(r"[^/]+")
 
@@ -27,7 +22,8 @@ _PART = re.compile(r"[^/]+")
 def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes, str]) -> dict[bytes, bytes]:
     """For every section its circle, named after the least of its sections.
 
-    `brought` says of every section how many URLs of which others its pages brought first, `shapes` what they are.
+    `brought` says of every section how many URLs of which others its pages brought first, `shapes` what they are. An
+    edge counts if it brought a part that matters of what the strongest edge to the same section did.
     """
     strongest: dict[bytes, int] = {}
     for targets in brought.values():
@@ -35,9 +31,7 @@ def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes,
             strongest[target] = max(strongest.get(target, 0), urls)
     edges = {
         source: [
-            target
-            for target, urls in targets.items()
-            if target in brought and urls >= max(LEAST_URLS, EDGE_SHARE * strongest[target])
+            target for target, urls in targets.items() if target in brought and urls >= MATTERS * strongest[target]
         ]
         for source, targets in brought.items()
     }

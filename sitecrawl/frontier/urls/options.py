@@ -43,9 +43,9 @@ class TrapOptions:
     min_tried: int = 20
     """Fetches of a demoted unit before it can be set free."""
     flow_period: int = 10
-    """After so many fetches trust flows on by a round; on a large graph, where that costs more, more rarely."""
-    second_look: int = 1000
-    """After so many fetches demoted hosts are compared once more with the trust in them."""
+    """After so many fetches trust flows on by a round, and demoted hosts are compared with it; on a large graph,
+    where that costs more, more rarely.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from sitecrawl.frontier.urls.sections import Section
+from sitecrawl.frontier.urls.sections import PRIOR, Section
 
-STRENGTH: Final = 1.0
-"""Fetches that the prior counts for."""
 POWER: Final = 8.0
 YOUNG: Final = 16
 """Fetches of a section up to which what it leads to is looked at again."""
@@ -54,7 +52,7 @@ class Kin:
             trials, successes = self._parts.get(part, (0.0, 0.0))
             others = trials - section.trials
             if others > 0.5:
-                worst = min(worst, (max(successes - section.successes, 0.0) + 1) / (others + 1))
+                worst = min(worst, (max(successes - section.successes, 0.0) + PRIOR) / (others + PRIOR))
         return worst
 
 
@@ -76,5 +74,5 @@ def look_again(section: Section, sections: Mapping[bytes, Section]) -> None:
 
 def weigh(section: Section, kin: Kin) -> None:
     """Reckon anew what `section` is worth."""
-    section.hope = (section.successes + STRENGTH * kin.prior(section)) / (section.trials + STRENGTH)
+    section.hope = (section.successes + PRIOR * kin.prior(section)) / (section.trials + PRIOR)
     section.worth = ((section.hope + section.leads) / 2) ** POWER / section.cost
