@@ -35,10 +35,8 @@ SCORES = {name: (7 * len(name) - n) % 5 - 2.0 for n, name in enumerate(NAMES)}
 STRICT = TrapOptions(
     min_fetches=2,
     high=0.4,
-    low=0.3,
     host_size=4,
     trusted_share=0.0,
-    min_tried=1,
     flow_period=1,
 )
 """Holds back almost everything almost at once."""

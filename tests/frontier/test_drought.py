@@ -10,7 +10,8 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.urls.drought import FEW, LONG, PART, ROW, Drought
+from sitecrawl.frontier.urls.drought import FEW, LONG, PART, Drought
+from sitecrawl.frontier.urls.options import FAIR_TRY
 from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.page.shingles import shingles
@@ -34,7 +35,7 @@ def test_rows() -> None:
     """Each has 600 fetches, or a quarter of all, and is dry where under a hundredth of them brought something."""
     ends = [n for n, _ in rows(20_000, every=10)]
     assert ends[:4] == [600, 1200, 1800, 2400]
-    assert all(after - before >= max(ROW, after / PART) for before, after in pairwise(ends))
+    assert all(after - before >= max(FAIR_TRY, after / PART) for before, after in pairwise(ends))
     assert len(ends) > 10
     assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) - 5)} == {False}
     assert {is_dry for _, is_dry in rows(5_000, every=round(1 / FEW) + 20)} == {True}
@@ -49,7 +50,7 @@ def test_a_long_drought() -> None:
         long.append(drought.is_long(n))
     first = long.index(True) + 1
     assert good + LONG <= first <= 2 * (good + LONG)
-    assert first - good >= first / 2 - ROW
+    assert first - good >= first / 2 - FAIR_TRY
     assert drought.ends_row(20_001, new=False) is None
     for n in range(20_001, 40_000):
         drought.ends_row(n, new=True)
@@ -83,7 +84,7 @@ def test_links_that_lead_ever_deeper(bench: Bench) -> None:
     bench.add("home")
     fetched = bench.surf(relative, budget=10_000, is_good=lambda _: False)
     assert bench.frontier.is_finished()
-    assert len(fetched) < 4 * ROW
+    assert len(fetched) < 4 * FAIR_TRY
     (host,) = bench.frontier.hosts.live()
     assert {one.trap.reason for one in host.sections.values() if one.queued} == {Reason.DRY}
 
@@ -94,9 +95,9 @@ def test_nothing_is_probed_and_a_restart_changes_nothing(bench: Bench) -> None:
     bench.surf(relative, budget=10_000, is_good=lambda _: False)
     bench.restart()
     assert bench.frontier.next() is None
-    bench.add(*(f"new/{n}" for n in range(3 * ROW)))
-    fetched = bench.surf(lambda address: [], budget=ROW + 50)
-    assert sum("/new/" in address for address in fetched) >= ROW
+    bench.add(*(f"new/{n}" for n in range(3 * FAIR_TRY)))
+    fetched = bench.surf(lambda address: [], budget=FAIR_TRY + 50)
+    assert sum("/new/" in address for address in fetched) >= FAIR_TRY
     (host,) = bench.frontier.hosts.live()
     assert not any(one.trap.reason == Reason.DRY for one in host.sections.values())
 
@@ -172,7 +173,7 @@ def surf(bench: Bench, text_of: Callable[[str], str], links_of: Callable[[str], 
     """Fetch pages with texts of their own, each of which is good, until the crawl ends; gives their names."""
     bench.add("home")
     fetched: list[str] = []
-    while (visit := bench.frontier.next()) is not None and len(fetched) < 20 * ROW:
+    while (visit := bench.frontier.next()) is not None and len(fetched) < 20 * FAIR_TRY:
         name = visit.url.removeprefix("http://a.example/")
         fetched.append(name)
         bench.link(visit, *map(url, links_of(name)))
@@ -197,7 +198,7 @@ def test_an_empty_calendar(bench: Bench) -> None:
 
     fetched = surf(bench, text_of, links_of)
     assert {*articles} < {*fetched}
-    assert len(fetched) < 6 * ROW
+    assert len(fetched) < 6 * FAIR_TRY
     assert bench.frontier.is_finished()
 
 

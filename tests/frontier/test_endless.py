@@ -19,7 +19,6 @@ TRAPS = TrapOptions(
     min_fetches=50,
     host_size=100,
     allowance=60,
-    min_tried=5,
     least_budget=60,
     last_budget=60,
 )
@@ -270,7 +269,7 @@ def test_an_end_that_comes_in_sight(bench):
 
     fetched = crawl.surf(links, is_good=lambda address: "/wiki/" not in address or number_of(address) % 15 == 0)
     assert any(seen)
-    assert news[0] > 2 * TRAPS.low
+    assert news[0] > 2 * TRAPS.high
     assert len(fetched) == 1 + 100 + 400
 
 

@@ -15,7 +15,7 @@ from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.page.items import Link
 
-TRAPS = TrapOptions(min_fetches=10, host_size=50, allowance=30, min_tried=5, least_budget=30, last_budget=30)
+TRAPS = TrapOptions(min_fetches=10, host_size=50, allowance=30, least_budget=30, last_budget=30)
 """The judge's rules, for sites of tens of pages."""
 
 

@@ -19,7 +19,6 @@ TRAPS = TrapOptions(
     min_fetches=10,
     host_size=50,
     allowance=30,
-    min_tried=5,
     least_budget=30,
     last_budget=30,
 )
@@ -181,7 +180,7 @@ def test_a_finite_site_that_grows_at_first(bench):
             return [url(f"tree/{n}") for n in (2 * number_of(address), 2 * number_of(address) + 1) if n <= pages]
         return []
 
-    crawl = bench(traps=TrapOptions(min_fetches=10, min_tried=5))
+    crawl = bench(traps=TrapOptions(min_fetches=10))
     crawl.add("home")
     demoted = []
 
@@ -212,7 +211,7 @@ class LargeSites:
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one run", "over a restart"])
 def test_large_sites_that_were_named(bench, restarts):
     """Each of them grows for long, beside others that do. Who made a list of them wants them all."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, allowance=30, min_tried=5))
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, allowance=30))
     for name in LargeSites.NAMES:
         crawl.add("p/0", host=name)
     fetched = crawl.surf(LargeSites(), budget=150)
@@ -227,7 +226,7 @@ def test_large_sites_that_were_named(bench, restarts):
 @pytest.fixture
 def list_of_sites(bench):
     """A page that leads to the first pages of large sites that nobody named, crawled until nothing is left to do."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, min_tried=5))
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50))
     crawl.add("home")
 
     def surf(links_of):

@@ -104,7 +104,7 @@ class LastStage:
         if not host.trap.demoted:
             return False
         small = max(self._allowance, self._judge.good)
-        return section.trap.novelty > self._judge.options.low or section.queued > small or self._is_named([host])
+        return section.trap.novelty > self._judge.options.high or section.queued > small or self._is_named([host])
 
     def _is_named(self, hosts: Iterable[Host]) -> bool:
         """Whether a seed names the site of `hosts`."""

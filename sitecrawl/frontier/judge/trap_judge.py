@@ -20,7 +20,7 @@ Nothing is held back for what it looks like, or for what leads there: each secti
   is: whoever named it wants it.
 - A section of which almost nothing was good lately is demoted, too, where its host gives something.
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`). If novelty falls below
-  `low`, or an end comes into sight, it is set free.
+  `high`, or an end comes into sight, it is set free.
 - A verdict costs turns, and no pages. When nothing is left but demoted units, they go on, as far as their budget goes
   (`last_stage`). Then the crawl ends, and says what it left.
 
@@ -58,8 +58,6 @@ BUDGET: Final = 2.0
 LONGER: Final = 4
 """Fetches of what is nearly all of its host, for each URL that was known of it when an end was last in sight, until
 it is demoted; or `TrapOptions.last_budget`."""
-WAITING: Final = 1.5
-"""So much more a URL counts that waits: a host that is read as fast as it grows costs what it gives."""
 
 
 class TrapJudge:
@@ -230,19 +228,19 @@ class TrapJudge:
         """Whether a seed names `host`: somebody wants it."""
         return host.key in self.graph.seeds
 
-    def _endless(self, host: Host, section: Section) -> tuple[float, int, float]:
+    def _endless(self, host: Host, section: Section) -> tuple[float, int, int]:
         """How many good pages a host has, or is expected to have of what waits, beside its sections without an end,
         of which `section` is one; and the fetches and the size of all of these: they share one budget, so that none
         makes room for another. On a host that no seed names a section counts once it has been tried: a trap mints
         sections, too.
         """
-        elsewhere, spent, size = 0.0, 0, 0.0
+        elsewhere, spent, size = 0.0, 0, 0
         is_named = self.is_named(host)
         for one in host.sections.values():
             if one is section or self.is_endless(one):
                 spent += one.fetched
-                size += _size(one)
-            elif is_named or one.fetched >= self.options.min_tried:
+                size += one.known + one.queued
+            elif is_named or one.fetched >= self.options.min_fetches:
                 elsewhere += one.good + one.queued * one.shown
         return elsewhere, spent, size
 
@@ -313,9 +311,9 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_tried:
+        if not trap.demoted or trap.is_apart or unit.fetched - trap.tried < self.options.min_fetches:
             return False
-        return trap.novelty < self.options.low or self._has_end(unit)
+        return trap.novelty < self.options.high or self._has_end(unit)
 
     def _has_end(self, unit: Host | Section) -> bool:
         """Whether an end is in sight: of a host, of all of its sections."""
@@ -377,13 +375,9 @@ def is_held(host: Host, section: Section) -> bool:
     return (host.trap.demoted or section.trap.demoted) and not section.trap.is_left
 
 
-def _size_of(sections: Iterable[Section]) -> float:
-    """How large some sections of a host are: what waits counts more."""
-    return sum([_size(one) for one in sections if not one.is_requisites])
-
-
-def _size(section: Section) -> float:
-    return section.known + WAITING * section.queued
+def _size_of(sections: Iterable[Section]) -> int:
+    """How many URLs some sections have; those that wait count twice, for they are still to be paid for."""
+    return sum([one.known + one.queued for one in sections if not one.is_requisites])
 
 
 def is_brought(host: Host, section: Section) -> bool:

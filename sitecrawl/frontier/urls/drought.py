@@ -1,10 +1,10 @@
 """Whether a host has dried up: a long row of its fetches brought hardly anything that it had not shown.
 
-It is asked once for each row. A row is a quarter of all its fetches, and at least `ROW`: a site that begins with a
-thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at least
-`MATTERS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another order or
-a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at a
-restart: then the next row says so.
+It is asked once for each row. A row is a quarter of all its fetches, and at least `FAIR_TRY`: a site that begins with
+a thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at
+least `MATTERS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another
+order or a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at
+a restart: then the next row says so.
 
 A drought is *long* when its rows are half of all fetches, and at least `LONG`: whatever waits then is not likely to
 say anything, be it finite or not.
@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.frontier.urls.options import MATTERS
+from sitecrawl.frontier.urls.options import FAIR_TRY, MATTERS
 from sitecrawl.page.shown_text import ShownText
 
-ROW: Final = 600
-"""Fetches of a row, at least."""
 PART: Final = 4
-"""And at least one in so many of all fetches."""
+"""A row is `FAIR_TRY` fetches, and at least one in so many of all."""
 LONG: Final = 3000
 """Fetches of a long drought, at least; and as many as all fetches before it."""
 FEW: Final = 0.01
@@ -60,7 +58,7 @@ class Drought:
         if new is not None:
             self._looked_at += 1
             self._new += new
-        if self._fetches < max(ROW, fetched / PART):
+        if self._fetches < max(FAIR_TRY, fetched / PART):
             return None
         is_dry = self._new < FEW * self._looked_at
         self._dry = self._dry + self._fetches if is_dry else 0

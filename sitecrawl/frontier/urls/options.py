@@ -10,6 +10,9 @@ ENOUGH: Final = 50
 MATTERS: Final = 0.1
 """The share of a whole from which on a part of it matters: good pages of fetches, new words of a text."""
 
+FAIR_TRY: Final = 600
+"""Fetches of a host that are a fair try, at least: of what it has to say, and of what grows without end."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrapOptions:
@@ -18,15 +21,14 @@ class TrapOptions:
     hold: bool = True
     """Whether anything is held back at all."""
     min_fetches: int = ENOUGH
+    """Fetches of a unit before it can be demoted, and of one that is before it can be set free."""
     high: float = 0.8
-    """Novelty above which a unit grows like a trap."""
-    low: float = 0.7
-    """Novelty below which a demoted unit is set free."""
+    """Novelty above which a unit grows like a trap; below it, one that is demoted is set free."""
     host_size: float = 1500.0
-    """URLs that any host may have, however little trusted; those that wait count more (`trap_judge.WAITING`)."""
+    """URLs that any host may have, however little trusted; those that wait count twice."""
     trusted_share: float = 3.0
     """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
-    least_budget: int = 600
+    least_budget: int = FAIR_TRY
     """Fetches that all sections of a seed's host together have at least which give good pages and grow without end,
     before anything else that waits goes first."""
     last_budget: int = 5000
@@ -40,8 +42,6 @@ class TrapOptions:
     small crawl less: see `sitecrawl.frontier.judge.last_stage`."""
     allowance_share: float = 0.03
     """The share of all fetches that go to these, besides."""
-    min_tried: int = 20
-    """Fetches of a demoted unit before it can be set free."""
     flow_period: int = 10
     """After so many fetches trust flows on by a round, and demoted hosts are compared with it; on a large graph,
     where that costs more, more rarely.
