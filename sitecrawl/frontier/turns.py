@@ -25,10 +25,12 @@ from typing import Final
 
 from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import MATTERS
 from sitecrawl.frontier.urls.order import LEVEL_ENDS, Order, goes_first
 from sitecrawl.frontier.urls.sections import Section
 
-LEAST: Final = 0.1
+LEAST: Final = MATTERS
+"""A share that is less would be none."""
 _TURN = struct.Struct(">d")
 
 
