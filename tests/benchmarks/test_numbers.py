@@ -113,9 +113,10 @@ def test_no_number_is_without_a_name():
 def nameless(path: Path) -> Iterator[tuple[int, float]]:
     def walk(node: ast.AST, *, inside: bool) -> Iterator[tuple[int, float]]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Constant) and type(child.value) in {int, float}:
-                if inside and not is_plain(path, child.value):
-                    yield child.lineno, child.value
+            value = getattr(child, "value", None)
+            if isinstance(child, ast.Constant) and isinstance(value, int | float) and not isinstance(value, bool):
+                if inside and not is_plain(path, value):
+                    yield child.lineno, value
             elif not lays_out(child):
                 yield from walk(child, inside=inside or isinstance(child, ast.FunctionDef | ast.Lambda))
 
@@ -156,7 +157,7 @@ def test_sizes_decide_nothing(tmp_path, monkeypatch, kind):
 def double(monkeypatch: pytest.MonkeyPatch, name: str, value: float) -> None:
     """Also wherever another module has taken the number from its own."""
     name = name.partition(".")[2]
-    takers = [one for key, one in sys.modules.items() if key.startswith("sitecrawl.") and hasattr(one, name)]
+    takers = [one for key, one in sys.modules.items() if key.startswith("sitecrawl.") and name in vars(one)]
     for one in takers:
         if vars(one)[name] == value:
             monkeypatch.setattr(one, name, 2 * value)

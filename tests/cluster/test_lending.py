@@ -101,11 +101,12 @@ def test_what_is_above_a_share_leaves_at_once(tmp_path: Path, redis: Server) -> 
                 mine = one.frontier.holdings.held.values()
                 await until_async(lambda: any(place.is_leaving for place in mine), "one that leaves")
                 assert sum(place.is_leaving for place in mine) == SHARDS // 2
-                assert not one.frontier.partitions.wants_change
+                wants_change = [one.frontier.partitions.wants_change]
                 for visit in visits:
                     one.frontier.downloaded(visit, 0.0)
                     one.frontier.done(visit, UrlState.FETCHED, status=200)
-                assert one.frontier.partitions.wants_change
+                wants_change.append(one.frontier.partitions.wants_change)
+                assert wants_change == [False, True]
                 await until_async(lambda: held(one, two) == (2, 2), lambda: f"half of them, not {held(one, two)}")
 
     asyncio.run(story())

@@ -274,4 +274,4 @@ class JobFiles:
     """See `sitecrawl.spiders.job_file.JobFiles`."""
 
     read = staticmethod(read_job)
-    _described = staticmethod(_described)
+    described = staticmethod(_described)

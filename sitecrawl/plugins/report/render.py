@@ -43,7 +43,7 @@ def render(report: ReportData) -> str:
         report=report,
         folded=_FOLDED,
         name_of=name_of,
-        _charts=_charts(report.history),
+        charts=_charts(report.history),
         statuses=_status_rows(report.urls),
         depths=[(depth, number, "") for depth, number in sorted(report.urls.depths.items())[:_DEPTHS]],
         figures=_figure_rows(report.web),
