@@ -336,8 +336,7 @@ class Scheduler(BaseScheduler):
         if self._checkpoints.failure:
             return None
         visit = self._ask()
-        if visit is None and self._crawl.fetches:
-            self._crawl.fetches.finish_handled()
+        if visit is None and self._crawl.fetches.finish_handled():
             visit = self._ask()
         if self._checkpoints.is_due:
             self._checkpoints.run()

@@ -168,12 +168,15 @@ class Fetches(dict[bytes, Fetch]):
         for listener in self.on_finish:
             listener(fetch)
 
-    def finish_handled(self) -> None:
-        """Finish the fetches that Scrapy is done with: callback run, items through the pipelines."""
-        if self:
-            working = in_progress(self._crawler)
-            for fetch in [fetch for fetch in self.values() if fetch.request not in working]:
-                self.finish(fetch)
+    def finish_handled(self) -> bool:
+        """Finish the fetches that Scrapy is done with: callback run, items through the pipelines. Returns whether
+        there was one.
+        """
+        working = in_progress(self._crawler) if self else ()
+        handled = [fetch for fetch in self.values() if fetch.request not in working]
+        for fetch in handled:
+            self.finish(fetch)
+        return bool(handled)
 
     # Content seen
 

@@ -138,6 +138,8 @@ class Workbench:
                 self._ready.drop()
                 self._behind[full].push(preference, host)
                 host.stands_at = None
+            if not self._behind:
+                return None
             for room in list(self._behind):  # a host that was called may have left memory before it took its seat
                 self._call_next(room)
             if not self._ready:

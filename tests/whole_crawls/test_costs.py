@@ -32,7 +32,7 @@ Calls = Callable[[str, str], float]
 IMPORTS = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "attr/", "zope/", "inspect", "enum")
 CALLS = {
     "engine": (1000, 1080),
-    "frontier": (705, 705),
+    "frontier": (670, 670),
     "download": (355, 355),
     "crawl, progress, the rest of ours": (340, 340),
     "store": (200, 270),

@@ -100,7 +100,7 @@ class SilentHosts:
     @property
     def queued(self) -> int:
         """URLs that wait for them."""
-        return sum(host.queued for host in self._hosts.values())
+        return sum(host.queued for host in self._hosts.values()) if self._hosts else 0
 
     def __len__(self) -> int:
         return len(self._hosts)
