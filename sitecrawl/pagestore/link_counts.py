@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.urls.url import site_of
-
-_KEY_AND_HOST: Final = attrgetter("key", "host")
-"""Get a link's key and host without a step of the interpreter."""
 
 
 class LinkCounts(NamedTuple):
@@ -49,18 +45,18 @@ class LinkCounter:
         """Count the links of `page`, which is on `host`."""
         if page.content_type not in HTML or page.quarantined or not 200 <= page.status < 300:
             return NO_COUNTS
-        hosts = Counter(self._targets(page.links).values())
+        hosts = self._hosts(page.links)
         site = site_of(host)
         near = sum(number for name, number in hosts.items() if name and site_of(name) == site)
         hrefs = max(page.hrefs, len(page.links))  # whoever made the page by hand may have left them out
         return LinkCounts(hrefs, hosts.total(), hosts[host], near, self._here(hosts, site))
 
-    def _targets(self, links: Sequence[Link]) -> dict[Hashable, str]:
-        """The host of each target."""
-        targets: dict[Hashable, str] = dict(map(_KEY_AND_HOST, links))
-        if b"" in targets:
-            return {link.key or self.identity(link.url): link.host for link in links}
-        return targets
+    def _hosts(self, links: Sequence[Link]) -> Counter[str]:
+        """How many targets each host has."""
+        keys = {link.key for link in links}
+        if len(keys) == len(links) and b"" not in keys:
+            return Counter([link.host for link in links])
+        return Counter({link.key or self.identity(link.url): link.host for link in links}.values())
 
     def _here(self, hosts: Counter[str], site: str) -> int | None:
         if self.is_here is None:
