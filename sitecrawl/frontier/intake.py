@@ -243,7 +243,7 @@ class Intake:
 
 def _first_of_each(found: Sequence[Link], *, but: bytes) -> dict[bytes, Link]:
     """The links in their order, each URL once, where it stands first."""
-    links = dict(zip([link.key for link in found], found, strict=True))
+    links = {link.key: link for link in found}
     if len(links) < len(found):  # where it stands last, of a URL that is there again
         for link in reversed(found):
             links[link.key] = link
