@@ -348,7 +348,8 @@ class DiskFrontier:
         """Let all credit arrive, with which links to known URLs are counted, and count growth by new ones alone."""
         self.link_credit.settle(self.url_states.credited)
         for section in self.hosts.changed_sections():
-            section.trap.count(0, section.known)
+            if section.trap.counted != section.known:  # a crawl of many hosts has thousands, of which few have
+                section.trap.count(0, section.known)
 
     def _judged(self, hosts: Iterable[Host]) -> None:
         """Something of these was held back, or set free."""

@@ -96,3 +96,25 @@ def test_an_end_must_be_shown_anew() -> None:
     assert not trap.falls
     assert TrapState.unpack(trap.pack()) is not trap
     assert TrapState.unpack(trap.pack()).pack() == trap.pack()
+
+
+def test_what_was_counted_need_not_be_again() -> None:
+    """Where nothing has come since links were counted last, to count none of them changes nothing."""
+    draw = Random(1)
+    always, sparing, known = TrapState(), TrapState(), 1
+    for _ in range(20_000):
+        step = draw.choices(("grow", "links", "known", "anew"), (60, 20, 20, 1))[0]
+        known += step == "known"
+        links = draw.randrange(40)
+        for trap in (always, sparing):
+            if step == "grow":
+                trap.grow()
+            elif step == "links":
+                trap.count(links, known)
+            elif step == "anew":
+                trap.begin_anew(known)
+        always.count(0, known)
+        if sparing.counted != known:
+            sparing.count(0, known)
+        assert always.pack() == sparing.pack()
+        assert always.is_stale == sparing.is_stale

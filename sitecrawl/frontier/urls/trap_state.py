@@ -70,6 +70,9 @@ class TrapState:
     all are counted.
     """
 
+    counted: int = -1
+    """How many URLs were known when links were counted last; -1 if something has come since. Not stored."""
+
     @property
     def is_blocked(self) -> bool:
         """Whether a person has blocked the unit."""
@@ -99,6 +102,7 @@ class TrapState:
         """The section that feeds it has brought a new URL."""
         self.links += 1
         self.new += 1
+        self.counted = -1
 
     def count(self, links: int, known: int) -> None:
         """So many more links lead from what feeds it to what is known of it: `known` URLs by now. They come in
@@ -121,6 +125,7 @@ class TrapState:
                 self.fell_at = known.bit_length() if is_less else self.fell_at
                 self._start(known)
         self.falls = self.fell or self._is_less
+        self.counted = known
 
     def begin_anew(self, known: int) -> None:
         """From now on, with so many URLs known, only what comes is to say whether there is an end to it.
@@ -129,7 +134,7 @@ class TrapState:
         """
         self.then = self.sure_share or self.then or self.share
         self.sure_share = 0.0
-        self.is_stale, self.fell, self.falls = True, False, False
+        self.is_stale, self.fell, self.falls, self.counted = True, False, False, -1
         self._start(known)
 
     def _start(self, known: int) -> None:
