@@ -22,10 +22,8 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.crawl import configuration
 from sitecrawl.page import budget
-from sitecrawl.page.beginning import is_markup
 from sitecrawl.page.items import Headers, PageItem, Reading, pairs
-from sitecrawl.page.links import PageOptions, read_page
-from sitecrawl.page.text_digest import text_digest
+from sitecrawl.page.links import PageOptions, is_markup, read_page, text_digest
 
 QUARANTINED: Final = "isolation/quarantined"
 """Statistic: pages that broke the process that read them; with `/reason` appended, by reason."""

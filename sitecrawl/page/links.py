@@ -12,14 +12,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, AnyLimit
 from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
-from sitecrawl.page.beginning import html_of, is_markup
-from sitecrawl.page.budget import Budget
+from sitecrawl.page.budget import Budget, within
+from sitecrawl.page.charset import without_bom
 from sitecrawl.page.directives import (
     Robots,
     declared_language,
@@ -35,6 +36,7 @@ from sitecrawl.page.requisites import Part
 from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.page.xhtml import TYPES as XML
+from sitecrawl.page.xhtml import as_html
 from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, WEB, parse
 
 AGENT: Final = "sitecrawl"
@@ -318,3 +320,27 @@ _READERS: dict[str, Callable[[Element, PageItem, LinkSet], None]] = {
     "link": _read_link,
     "title": _read_title,
 }
+
+
+def is_markup(content_type: str) -> bool:
+    """Whether bodies of that type have links."""
+    return content_type in media.HTML or content_type in XML
+
+
+def html_of(body: bytes, content_type: str, name: str | None, most: Budget = budget.DEFAULT) -> bytes:
+    """A page in the charset `name` as HTML in UTF-8, cut at the limit for reading."""
+    body = without_bom(within(body, most))
+    if name in {"utf-8", None} and content_type not in XML:
+        return body
+    text = as_html(body.decode(name or "utf-8", "replace"), content_type)
+    return text.encode("utf-8", "replace")
+
+
+DIGEST_SIZE: Final = 16
+
+
+def text_digest(content_type: str, charset: str | None, body: bytes, options: PageOptions = PageOptions()) -> bytes:
+    """Of what a reader sees of a page: neither a token in the markup nor another charset is a change."""
+    is_html = content_type in media.HTML
+    text = elements(html_of(body, content_type, charset, options.budget), 1, options.tree).text if is_html else ""
+    return blake2b(text.encode("utf-8", "replace") or body, digest_size=DIGEST_SIZE).digest()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sitecrawl.page.beginning import html_of, is_markup
 from sitecrawl.page.budget import Budget
+from sitecrawl.page.links import html_of, is_markup
 
 SMALL = Budget(max_size=100, max_elements=2)
 

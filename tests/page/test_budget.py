@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from sitecrawl.base.limits import READ_ELEMENTS, READ_SIZE
 from sitecrawl.page.budget import Budget, _elements_in, exceeded, text_within, within
 from sitecrawl.page.items import PageItem
-from sitecrawl.page.links import PageOptions
+from sitecrawl.page.links import PageOptions, text_digest
 from sitecrawl.page.markup import MARKUP
-from sitecrawl.page.text_digest import text_digest
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.plugins.isolation.worker import read

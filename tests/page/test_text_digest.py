@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.page.text_digest import text_digest
+from sitecrawl.page.links import text_digest
 
 
 def digest(text: str, charset: str, markup: str = "") -> bytes:

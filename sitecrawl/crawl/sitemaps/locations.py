@@ -18,8 +18,8 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
 from sitecrawl.crawl.sitemaps.entry import Form, ParseReport
 from sitecrawl.page import charset
-from sitecrawl.page.beginning import html_of
 from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import html_of
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
 from sitecrawl.urls.url import Url, parse

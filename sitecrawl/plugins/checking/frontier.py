@@ -21,8 +21,7 @@ from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import url_key
-from sitecrawl.plugins.checking.problems import Problem
-from sitecrawl.plugins.checking.store import Index
+from sitecrawl.plugins.checking.store import Index, Problem
 from sitecrawl.plugins.checking.survey import Survey, Tally, readable, records
 from sitecrawl.urls.fingerprint import Fingerprinter
 

@@ -23,8 +23,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
 from sitecrawl.plugins.checking.frontier import check_frontier, check_pages, load_counts
-from sitecrawl.plugins.checking.problems import Problem
-from sitecrawl.plugins.checking.store import Index
+from sitecrawl.plugins.checking.store import Index, Problem
 
 _AT_WORK: Final = "workers are at work, so what keys say of one another, and stored pages, were not checked"
 _IN_RECORDS: Final = {"state", "tokens", "senders", "outbox"}

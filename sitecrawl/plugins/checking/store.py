@@ -26,9 +26,28 @@ from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.checking.problems import INDEX_AGAIN, Problem
 from sitecrawl.plugins.checking.survey import records
 from sitecrawl.plugins.checking.warcwalk import Stretch, walk
+
+INDEX_AGAIN: Final = "--repair makes the index again from the WARC files"
+_DATABASE_AGAIN: Final = "--repair makes the database again from the stored pages"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong."""
+
+    where: str
+    """The part of the crawl's directory."""
+    what: str
+    """What is wrong with it, in numbers where there are some."""
+    remedy: str = _DATABASE_AGAIN
+    """What `--repair` does about it or, if it can do nothing, what a person can do."""
+    repairable: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}. To do: {self.remedy}."
+
 
 _ORPHANED_REVISITS = """
 SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again.revisit_of

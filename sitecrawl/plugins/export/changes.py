@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape, quoteattr
 from sitecrawl.base.batches import batches
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
-from sitecrawl.page.text_digest import text_digest
+from sitecrawl.page.links import text_digest
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of
 from sitecrawl.pagestore.reader import TELLS, PageFilter

@@ -24,9 +24,9 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
-from sitecrawl.page.beginning import html_of
 from sitecrawl.page.directives import directives_of_headers, header_links
 from sitecrawl.page.items import Headers
+from sitecrawl.page.links import html_of
 from sitecrawl.page.markup import Element, elements
 from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture

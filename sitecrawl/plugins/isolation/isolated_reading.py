@@ -22,10 +22,9 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.page_reading import QUARANTINED, PageReading, with_content
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.items import Headers, PageItem, Reading, pairs
-from sitecrawl.page.links import PageOptions, unread_page
+from sitecrawl.page.links import DIGEST_SIZE, PageOptions, unread_page
 from sitecrawl.page.process_pool import PoolOptions, Quarantined, WorkerPool
 from sitecrawl.page.process_serving import BadAnswer
-from sitecrawl.page.text_digest import DIGEST_SIZE
 from sitecrawl.plugins.isolation import PARSE_PROCESSES
 from sitecrawl.plugins.isolation.facts import reading_of
 
@@ -82,7 +81,7 @@ class _Parsers(WorkerPool):
         )
 
     def text_digest(self, content_type: str, charset: str | None, body: bytes) -> bytes:
-        """As `sitecrawl.page.text_digest.text_digest`. Raises `Quarantined` and `NoParser`."""
+        """As `sitecrawl.page.links.text_digest`. Raises `Quarantined` and `NoParser`."""
         return self._asked({"digest_of": content_type, "charset": charset}, body, _digest)
 
     def _content(self, answer: dict[str, Any], given: bytes, sent: bytes, url: str) -> _Content:

@@ -12,10 +12,9 @@ from sitecrawl.page import charset
 from sitecrawl.page.budget import Budget
 from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers, Reading
-from sitecrawl.page.links import PageOptions, read_page
+from sitecrawl.page.links import PageOptions, read_page, text_digest
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.process_serving import Answering, serve
-from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.facts import facts_of
 
 _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'

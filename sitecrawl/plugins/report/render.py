@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,10 +14,110 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
-from sitecrawl.plugins.report import drawing
-from sitecrawl.plugins.report.drawing import Chart, chart, speeds
 from sitecrawl.plugins.report.gather import ReportData, UrlTotals
 from sitecrawl.plugins.report.web import LABELS, QUANTILES, SPREADS, Form, Groups, Web
+
+_WIDTH: Final = 560
+_HEIGHT: Final = 190
+_LEFT: Final = 62
+_RIGHT: Final = 8
+_TOP: Final = 8
+_BOTTOM: Final = 24
+_HALF_A_MARK: Final = 44
+"""A mark of the axis of time is as wide, to either side."""
+
+_Values = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    name: str
+    points: list[str]
+    """Polylines: a value that is not known parts them."""
+    last: str
+    """The last value, in words."""
+    colour: int
+    """Its number in the style sheet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    title: str
+    lines: list[_Line]
+    x_marks: list[tuple[float, str]]
+    y_marks: list[tuple[float, str]]
+
+
+def _speeds(times: _Values, totals: _Values) -> list[float | None]:
+    """Growth a second between a point and the one before it, or the one before that where it comes at once: the last
+    point of a run does, and a few pages in no time would be a spike.
+    """
+    found: list[float | None] = [None]
+    for n in range(1, len(times)):
+        speed = _speed(times, totals, n - 1, n)
+        if speed is not None and n > 1 and _comes_at_once(times[n - 2 : n + 1]):
+            longer = _speed(times, totals, n - 2, n)
+            speed = speed if longer is None else longer
+        found.append(speed)
+    return found
+
+
+def _speed(times: _Values, totals: _Values, one: int, other: int) -> float | None:
+    before, after, since, at = totals[one], totals[other], times[one], times[other]
+    if before is None or after is None or since is None or at is None or at <= since:
+        return None
+    return max(0.0, after - before) / (at - since)
+
+
+def _comes_at_once(times: _Values) -> bool:
+    """Whether the last of three times follows within half the time between the others."""
+    first, second, third = times
+    return first is not None and second is not None and third is not None and third - second < (second - first) / 2
+
+
+def _chart(
+    title: str,
+    times: Sequence[float],
+    named: dict[str, _Values],
+    words: Callable[[float], str],
+    *,
+    colours: Sequence[int] = (1, 2, 3, 4),
+) -> _Chart | None:
+    """A chart of several values over time, with its begin, its end and the greatest value marked; None where there is
+    too little to draw. `words` says a value.
+    """
+    known = [value for values in named.values() for value in values if value is not None]
+    if len(times) < 2 or len(known) < 2:
+        return None
+    top = max(known) or 1.0
+    span = times[-1] - times[0] or 1.0
+
+    def x(at: float) -> float:
+        return round(_LEFT + (at - times[0]) / span * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(value: float) -> float:
+        return round(_HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+    lines = []
+    for (name, values), colour in zip(named.items(), colours, strict=False):
+        last = next((value for value in reversed(values) if value is not None), None)
+        lines.append(_Line(name, _polylines(times, values, x, y), "" if last is None else words(last), colour))
+    begin, end = (f"{datetime.fromtimestamp(at, UTC):%b %d %H:%M}" for at in (times[0], times[-1]))
+    x_marks = [(float(_LEFT + _HALF_A_MARK), begin), (float(_WIDTH - _RIGHT - _HALF_A_MARK), end)]
+    return _Chart(title, lines, x_marks, [(y(value), words(value)) for value in (0.0, top)])
+
+
+def _polylines(
+    times: Sequence[float], values: _Values, x: Callable[[float], float], y: Callable[[float], float]
+) -> list[str]:
+    parts: list[list[str]] = [[]]
+    for at, value in zip(times, values, strict=True):
+        if value is None:
+            parts.append([])
+        else:
+            parts[-1].append(f"{x(at)},{y(value)}")
+    return [" ".join(part) for part in parts if len(part) > 1]
+
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500
@@ -50,11 +152,11 @@ def render(report: ReportData) -> str:
         quantiles=[_percent(share) for share in QUANTILES],
         spreads=_spread_rows(report.web),
         groups={name: _group_rows(groups) for name, groups in report.web.groups.items()},
-        chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
+        chart_size=(_WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM),
     )
 
 
-def _charts(history: History | None) -> list[Chart]:
+def _charts(history: History | None) -> list[_Chart]:
     """The crawl over time."""
     if history is None:
         return []
@@ -67,24 +169,24 @@ def _charts(history: History | None) -> list[Chart]:
     times = [at for at in known["t"] if at is not None]
 
     def speed(name: str) -> list[float | None]:
-        return speeds(known["t"], of(name))
+        return _speeds(known["t"], of(name))
 
     def rate(value: float) -> str:
         return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
     found = [
-        chart("Pages a second", times, {"fetched": speed("fetched")}, rate),
-        chart("Received a second", times, {"received": speed("received")}, size),
-        chart("URLs", times, {"known": of("known"), "waiting": of("waiting"), "fetched": of("fetched")}, _short),
-        chart(
+        _chart("Pages a second", times, {"fetched": speed("fetched")}, rate),
+        _chart("Received a second", times, {"received": speed("received")}, size),
+        _chart("URLs", times, {"known": of("known"), "waiting": of("waiting"), "fetched": of("fetched")}, _short),
+        _chart(
             "Answers a second",
             times,
             {"2xx": speed("ok"), "3xx": speed("redirects"), "4xx": speed("refused"), "5xx": speed("broken")},
             rate,
             colours=(3, 1, 2, 4),
         ),
-        chart("Time of a download", times, {"median": of("p50"), "95% below": of("p95")}, _seconds),
-        chart("Memory of the process", times, {"resident": of("memory")}, size),
+        _chart("Time of a download", times, {"median": of("p50"), "95% below": of("p95")}, _seconds),
+        _chart("Memory of the process", times, {"resident": of("memory")}, size),
     ]
     return [one for one in found if one is not None]
 

@@ -16,10 +16,9 @@ from waiting import until
 
 from sitecrawl.base.errors import NoParser
 from sitecrawl.page.codings import Damaged, TooLarge
-from sitecrawl.page.links import PageOptions
+from sitecrawl.page.links import PageOptions, text_digest
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.page.process_pool import Quarantined
-from sitecrawl.page.text_digest import text_digest
 from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
 from sitecrawl.plugins.isolation.worker import read
 

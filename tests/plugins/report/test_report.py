@@ -31,9 +31,8 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.outcomes import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.report.drawing import chart, speeds
 from sitecrawl.plugins.report.gather import ReportData, Stored, _DeadLink, _refused, gather
-from sitecrawl.plugins.report.render import _charts, _percent, _shown, render
+from sitecrawl.plugins.report.render import _chart, _charts, _percent, _shown, _speeds, render
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -314,16 +313,16 @@ class TestTerminal:
 class TestDrawing:
     def test_speeds(self) -> None:
         """Growth a second; a total that falls is a new start, what is not known parts the line."""
-        assert speeds([0, 2, 3, 4, 5], [0, 10, 5, None, 9]) == [None, 5, 0, None, None]
+        assert _speeds([0, 2, 3, 4, 5], [0, 10, 5, None, 9]) == [None, 5, 0, None, None]
 
     def test_the_last_point_makes_no_spike(self) -> None:
         """It may follow at once, with pages of the interval before it."""
-        assert speeds([0, 1, 2, 2.25], [0, 4, 6, 11]) == [None, 4, 2, 5.6]
-        assert speeds([0, 10, 10.25], [None, 4, 5]) == [None, None, 4]
+        assert _speeds([0, 1, 2, 2.25], [0, 4, 6, 11]) == [None, 4, 2, 5.6]
+        assert _speeds([0, 10, 10.25], [None, 4, 5]) == [None, None, 4]
 
     def test_a_chart(self) -> None:
         """Every point is on the picture, the greatest value at the top."""
-        drawn = chart("t", [0.0, 1.0, 2.0, 3.0], {"a": [1, None, 5, 9]}, str)
+        drawn = _chart("t", [0.0, 1.0, 2.0, 3.0], {"a": [1, None, 5, 9]}, str)
         assert drawn is not None
         (points,) = drawn.lines[0].points
         assert [point.split(",")[0] for point in points.split()] == ["388.7", "552.0"]
@@ -339,7 +338,7 @@ class TestDrawing:
 
     def test_nothing_to_draw(self) -> None:
         """One point is no line."""
-        assert chart("t", [0.0], {"a": [1.0]}, str) is None
+        assert _chart("t", [0.0], {"a": [1.0]}, str) is None
         assert _charts(None) == _charts(History(["fetched"])) == []
 
 
