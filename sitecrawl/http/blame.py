@@ -117,7 +117,7 @@ def _says_any(error: OSError, codes: Iterable[int]) -> bool:
 
 
 def _says(error: OSError, code: int) -> bool:
-    """Compare by text, too: an error for several addresses has each one's failure only there."""
+    """Whether an error has this code, or its text if it has no code: an error for several addresses has only text."""
     return error.errno == code if error.errno is not None else os.strerror(code) in str(error)
 
 

@@ -362,7 +362,7 @@ def _is_silence(error: Exception) -> bool:
 
 
 def _is_nothing(error: Exception) -> bool:
-    """Whether an established connection brought nothing."""
+    """Whether an established connection was lost or stayed silent."""
     return isinstance(error, ConnectionLost) or _is_silence(error)
 
 

@@ -249,7 +249,7 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[str], str | None]]] = {
 
 
 def _of_https(jar: http.cookiejar.CookieJar) -> set[str]:
-    """Names of cookies that an answer over plain http must not change or delete."""
+    """Names of the cookies that an answer over plain http must not change or delete."""
     return {one.name for one in jar if one.secure}
 
 

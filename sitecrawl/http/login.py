@@ -208,7 +208,7 @@ def exposed(path: Path, logins: Iterable[Login]) -> str | None:
 
 
 def _place_of(url: str) -> str:
-    """Scheme aside, what is the same page with any query."""
+    """URL without scheme and query."""
     return parse(url).href.partition("?")[0].partition("://")[2]
 
 

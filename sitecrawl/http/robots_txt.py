@@ -288,7 +288,7 @@ def _lines(body: bytes) -> Iterator[tuple[int, str, str]]:
 
 
 def _name_in(value: str) -> str:
-    """The name of a crawler: no star is part of one."""
+    """The crawler's name in a User-agent line: `*`, or lower case without stars."""
     return value if value == "*" else value.lower().replace("*", "")
 
 

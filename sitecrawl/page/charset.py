@@ -121,7 +121,7 @@ def _of_outside(body: bytes, declared: str | None) -> str | None:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether it has characters beyond ASCII, and all are UTF-8."""
+    """Whether it is UTF-8 with characters beyond ASCII."""
     return not body.isascii() and not body[: _length_in_utf8(body)].isascii()
 
 

@@ -142,7 +142,7 @@ def _has(layers: list[bytearray], run: int) -> bool:
 
 
 def _bucket(votes: bytearray, run: int) -> Iterator[tuple[int, int, int]]:
-    """The entries of a run's bucket: where they stand, the run and the votes of each."""
+    """Entries of a run's bucket: position, run and votes."""
     start = _BUCKET_BYTES * (run * (len(votes) // _BUCKET_BYTES) >> 32)
     for at in range(start, start + _BUCKET_BYTES, _VOTE_BYTES):
         yield at, _RUN.unpack_from(votes, at)[0], votes[at + 4]

@@ -38,7 +38,7 @@ def merge(workers: WorkersReader, target: Path) -> None:
 
 
 def _renamed(capture: Capture) -> Capture:
-    """Remove the URL key of a capture that is kept only for its body."""
+    """A copy without its URL key, for a capture that is kept only for its body."""
     return capture._replace(url_key="") if capture.kind == "other" else capture
 
 

@@ -108,7 +108,7 @@ def is_page(capture: Capture) -> bool:
 
 
 def _counts_once(capture: Capture) -> bool:
-    """Whether captures of the same URL are versions of one another: a page, its DOM, its picture."""
+    """Whether captures of one URL are versions of one page (page, DOM or picture)."""
     return is_page(capture) or capture.kind in {RENDERED, SCREENSHOT}
 
 

@@ -117,7 +117,7 @@ def _check_counts(database: Database, survey: Survey) -> Iterator[Problem]:
 
 
 def _follows(counted: Host | Section, tally: Tally) -> bool:
-    """Whether the numbers are those of the records, and of such as are forgotten."""
+    """Whether the counters agree with the records, allowing for records that were forgotten."""
     return counted.queued == tally.queued and counted.known >= tally.known and counted.fetched >= tally.fetched
 
 

@@ -59,7 +59,7 @@ _WITHDRAWN: Final = "other"
 
 
 def _known_position(database: Database) -> Position | None:
-    """What the crawl's database says. Raises `ValueError` or `TypeError` if it says nothing that makes sense."""
+    """The position that the crawl's database holds. Raises `ValueError` or `TypeError` if it is not valid."""
     data = database.get("meta", PAGES)
     return None if data is None else Position(**json.loads(data))
 

@@ -87,7 +87,7 @@ class Survey:
         return self._purses + unsettled + self.ledger.reserve
 
     def _owed_to(self, host: Host) -> int:
-        """What the lambda page has paid to a host and the host has not looked at yet."""
+        """Cash that the lambda page has paid to a host and the host has not collected yet."""
         is_paid = self.ledger.policy.name == "hosts" and host.key in self.by_host and self.by_host[host.key].queued
         return owed(self.ledger.policy.dividend, host.mark) if is_paid else 0
 

@@ -126,7 +126,7 @@ _SIZE_SECONDS: Final = 30.0
 
 
 def _told(metric: str, about: str, *, label: str = "", **more: Any) -> Any:
-    """A field that is a metric, too (`metrics`). `label`: of several numbers, the one that tells them apart."""
+    """A field that is a metric as well (`metrics`). `label` tells the numbers of one metric apart."""
     return field(metadata={"metric": metric, "about": about, "label": label}, **more)
 
 
@@ -273,7 +273,7 @@ class Sampler:
         )
 
     def _of_worker(self, frontier: SharedFrontier) -> dict[str, Any]:
-        """What this worker has now; and what it has fetched itself, for partitions come with what others have."""
+        """Figures of this worker. Its own fetches: its partitions count those of other workers as well."""
         own = {"in_flight": len(frontier.in_flight), "fetched": self._meter.fetched}
         return {**_of_frontier(frontier.frontier), **own}
 
@@ -292,7 +292,7 @@ class Sampler:
 
 
 def _under(stats: Mapping[str, Any], prefix: str) -> list[tuple[str, int]]:
-    """The statistics whose names begin so, by what comes behind."""
+    """Statistics whose names begin with `prefix`, by the rest of the name."""
     return [(name.removeprefix(prefix), number) for name, number in stats.items() if name.startswith(prefix)]
 
 

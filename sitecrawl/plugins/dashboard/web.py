@@ -104,7 +104,7 @@ class Backend:
 
 
 def _json(value: Any, status: int = 200) -> _HttpAnswer:
-    """JSON that is strict (no NaN) and ASCII."""
+    """A response of strict (no NaN), ASCII JSON."""
     return _HttpAnswer(json.dumps(value, allow_nan=False).encode(), "application/json", status)
 
 
@@ -208,7 +208,7 @@ class _Page(Resource):
 
 
 def _failed(error: Exception) -> _HttpAnswer:
-    """What goes back after an exception, which is logged."""
+    """Log an exception; the response that reports it."""
     logger.error("The dashboard could not answer", exc_info=error)
     return _HttpAnswer(b'{"error":"The log says what went wrong"}', "application/json", 500)
 

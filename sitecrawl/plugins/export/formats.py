@@ -41,8 +41,8 @@ def iso_of(seconds: float) -> str:
 
 
 def _as_csv(fields: Sequence[Field], rows: Iterable[_Row], into: BinaryIO) -> None:
-    """RFC 4180 but for the line ends, which are those of Unix, in UTF-8. Control characters are written out, and no
-    cell is a formula to a spreadsheet.
+    """Write RFC 4180 CSV in UTF-8, with line feeds. Control characters are escaped, and cells that a spreadsheet
+    would take for formulas.
     """
     out = TextIOWrapper(into, "utf-8", "replace", newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -70,7 +70,7 @@ def parquet(fields: Sequence[Field], rows: Iterable[_Row], into: BinaryIO) -> No
 
 
 def _flat(fields: Sequence[Field], rows: Iterable[_Row]) -> Iterator[_Row]:
-    """With JSON in the places of objects, for what has no columns of them."""
+    """Rows with objects as JSON text, for formats without nested columns."""
     data = [field.name for field in fields if field.kind == "data"]
     for row in rows:
         yield {**row, **{name: json.dumps(row[name]) for name in data if row[name] is not None}}

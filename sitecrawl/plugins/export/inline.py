@@ -139,7 +139,7 @@ def at_start(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A span of code, between more backticks than stand in it."""
+    """A code span, fenced by more backticks than it contains."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence, pad = "`" * (longest + 1), " " * (text[0] == "`" or text[-1] == "`")
     return f"{fence}{pad}{text}{pad}{fence}"

@@ -97,7 +97,7 @@ def _finite(text: str) -> float | None:
 
 
 def _unwrapped(script: str) -> str:
-    """A script without the comment or the CDATA section that hides it from something old."""
+    """A script without the comment or CDATA section around it."""
     match = _WRAPPED.fullmatch(script)
     return match[1] if match else script
 

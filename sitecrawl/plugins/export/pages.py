@@ -244,5 +244,5 @@ def _lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
 
 
 def _having(number: int, what: str) -> str:
-    """How many have something."""
+    """A count with its verb: `1 page has`, `2 pages have`."""
     return f"{counted(number, what)} {'has' if number == 1 else 'have'}"

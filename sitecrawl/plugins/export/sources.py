@@ -67,7 +67,7 @@ def _lean(html: str, most: int = MOST_ATTRIBUTES, short: int = _SHORT) -> str:
 
 
 def _closes_itself(attributes: str) -> bool:
-    """Whether they end in a slash that is no part of a value."""
+    """Whether the attributes end in a slash that is not part of a value."""
     return attributes.endswith("/") and all(
         match.end() < len(attributes) for match in ATTRIBUTE.finditer(attributes) if match[1]
     )

@@ -159,7 +159,7 @@ def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -
 
 
 def _every_line(html: str) -> str:
-    """What a reader sees of a page, a line each."""
+    """The text that a reader sees, line by line, with spaces collapsed."""
     return "\n".join(" ".join(line.text.split()) for line in html_lines(html))
 
 

@@ -160,7 +160,7 @@ def _each(part: Part) -> Source:
 
 
 def _source(part: Part) -> Source:
-    """A selector alone, or a mapping of one."""
+    """A source from a CSS selector or a mapping."""
     return _made({"css": part} if part.is_text else part.mapping(_SOURCE), part)
 
 

@@ -45,7 +45,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def _url_text(url: str) -> str:
-    """What a URL says, its host left out: `/docs/LeftJoin_2.html?page=3` speaks of docs, left, join, ..."""
+    """Path and query of a URL as text: `/docs/LeftJoin_2.html?page=3` has the words docs, left, join, ..."""
     target = unquote(url.partition("://")[2].partition("/")[2])
     return _CAMEL.sub(" ", target)
 

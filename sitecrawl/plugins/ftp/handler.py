@@ -134,7 +134,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
 
 
 def _status_of(code: int) -> int:
-    """The status in HTTP of a reply that refuses: what is there no more, what is forbidden, what may be had later."""
+    """HTTP status for an FTP reply that refuses: gone, forbidden, or temporarily unavailable."""
     if code in _STATUSES:
         return _STATUSES[code]
     return 503 if code < 500 else 501

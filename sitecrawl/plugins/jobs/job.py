@@ -228,7 +228,7 @@ def _described() -> dict[str, str]:
 
 @cache
 def _places() -> Mapping[str, tuple[str, str]]:
-    """Table and key of the settings that have one."""
+    """Table and key of each setting that has a place in a job."""
     return {schema["x-setting"]: (table, key) for table, key, schema in _keys() if "x-setting" in schema}
 
 

@@ -77,13 +77,13 @@ class Keyword:
 
 @cache
 def _too_many_marks() -> re.Pattern[str]:
-    """More of them in a row than any text has. To look through Unicode for them takes 30 ms."""
+    """Pattern of more combining marks in a row than any text has. Built on first use: it takes 30 ms."""
     marks = "".join(char for char in map(chr, range(0x300, 0x1F000)) if combining(normalize("NFKD", char)[0]))
     return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
 
 
 def _few_marks(text: str) -> str:
-    """Of marks in a row no more than any text has: to put n of them in order takes Python n * n steps."""
+    """Cut long runs of combining marks: normalizing n of them takes Python n * n steps."""
     return _too_many_marks().sub(lambda marks: marks[0][:_MOST_MARKS], text)
 
 

@@ -98,8 +98,8 @@ def _checked(response: Response) -> Response:
 
 
 def _form(page: Response, selector: str, wanted: Iterable[str]) -> Selector | None:
-    """The one of that `selector`; else the first that asks for a password and has all fields that are `wanted`, or
-    asks for one at least.
+    """The form at `selector`; without a selector the first with a password field and all `wanted` fields, else the
+    first with a password field.
     """
     if not isinstance(page, TextResponse):
         return None
@@ -108,7 +108,7 @@ def _form(page: Response, selector: str, wanted: Iterable[str]) -> Selector | No
 
 
 def _names(form: Selector) -> KeysView[str]:
-    """Names of its fields, each once, in order."""
+    """Names of the form's fields, each once, in order."""
     return dict.fromkeys(form.css("[name]").xpath("@name").getall()).keys()
 
 
@@ -156,7 +156,7 @@ def _target(named: str, page: TextResponse, form: Selector) -> str:
 
 
 def _may_have_it(known: str, to: Url) -> bool:
-    """Whether a password that is for `known` may go on to another address."""
+    """Whether a password for `known` may be sent to another address."""
     before = parse(known)
     return before.host == to.host and (before.scheme != "https" or to.scheme == "https")
 
@@ -166,7 +166,7 @@ def _host(url: Url) -> str:
 
 
 def _shown(url: str) -> str:
-    """An address for a message: without its query, where a site may have put what it was sent."""
+    """An address for a message, without its query, which may hold what was sent."""
     return printable(without_query(url), 200)
 
 
@@ -211,7 +211,7 @@ def _form_body(entries: _Entries, enctype: str, charset: str) -> tuple[str, byte
 
 
 def _sending_charset(accepted: str, of_page: str) -> str:
-    """The first that a form accepts and there is, else its page's. No form is sent in UTF-16."""
+    """The first known charset that a form accepts, else its page's; UTF-8 in place of UTF-16."""
     known = (of_label(label) for label in accepted.split())
     charset = next((one for one in known if one), None) or of_label(of_page) or "utf-8"
     return "utf-8" if charset.startswith("utf-16") else charset
@@ -246,5 +246,5 @@ def text_of(response: Response) -> str:
 
 
 def _in_its_charset(response: TextResponse) -> TextResponse:
-    """The response for selectors and `text`: cut at the limit for reading, in its charset."""
+    """The response, decoded in its charset and cut at the limit for reading."""
     return response.replace(body=within(response.body), encoding=_charset_of(response))

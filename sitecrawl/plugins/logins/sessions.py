@@ -87,7 +87,7 @@ class Session:
         return self._pattern is not None and MatchTime().search(self._pattern, text()) is True
 
     def _has_form(self, body: bytes) -> bool:
-        """A page on which one changes a password asks for one, too: only the login asks for all of its fields."""
+        """Whether a page has the login form: all its fields, since other forms ask for a password, too."""
         return all(pattern.search(body) is not None for pattern in self._fields)
 
     def was_in(self) -> None:

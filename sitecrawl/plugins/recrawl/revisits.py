@@ -182,8 +182,6 @@ class Recrawling:
 
 
 def _is_plain(fetch: Fetch) -> bool:
-    """Whether the URL alone is enough to fetch the page. Results of forms and of a spider's own requests are not
-    fetched again.
-    """
+    """Whether the URL alone is enough to fetch the page: no form and no request of the spider's own."""
     request = fetch.request
     return fetch.visit.request is None and request.method == "GET" and not request.dont_filter

@@ -59,7 +59,7 @@ class RevisitStore(Participant):
 
     @property
     def _options(self) -> RecrawlOptions:
-        """Those of the part of the crawl that is here."""
+        """Options of the part of the crawl in this process."""
         return replace(self._whole, budget=self._whole.budget * self._share())
 
     def reload(self) -> None:
@@ -147,7 +147,7 @@ class RevisitStore(Participant):
         return None if first is None else _TIME.unpack_from(first, 1)[0] / 1000
 
     def _stored(self, end: bytes | None) -> Iterator[bytes]:
-        """The index on disk, without what has changed since."""
+        """The index on disk, without changes that are still in memory."""
         end = end or bytes([_DUE[0] + 1])
         entries = self._database.scan(_FAMILY, min(self._first, end), end)
         return (entry for entry, _ in entries if not self._rows.has_changed(entry))

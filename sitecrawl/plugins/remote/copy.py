@@ -127,7 +127,7 @@ class _Uploads:
                 self._queue.popleft()
 
     def _next(self) -> _Upload | None:
-        """The oldest, when there is one; None at the end."""
+        """Wait for the oldest file; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._is_over)
             return None if self._is_over else self._queue[0]
@@ -169,8 +169,8 @@ _LOOK: Final = 0.05
 
 
 def _write_snapshot(index: Path, target: Path) -> None:
-    """Of the last commit; the crawl may write on meanwhile. Not in WAL mode: a folder that cannot be written to will
-    do for who reads it. Raises `StorageError`.
+    """Copy the index as of its last commit, while the crawl may go on. Not in WAL mode, so that it can be read in a
+    read-only folder. Raises `StorageError`.
     """
     with file_errors(target):
         target.unlink(missing_ok=True)

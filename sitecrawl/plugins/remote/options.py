@@ -57,7 +57,7 @@ def _remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
 
 
 def _safe_name(name: str) -> str:
-    """A directory's name as a part of a URL."""
+    """A directory's name, made safe for a URL."""
     return _NOT_IN_A_NAME.sub("-", name).strip(".") or "crawl"
 
 

@@ -137,7 +137,7 @@ class _Visit:
             await route.fulfill(status=204)
 
     def _begins(self) -> bool:
-        """Whether the page is asked for now: it may not go elsewhere, nor begin again."""
+        """Whether this is the page's first navigation: later ones are not followed."""
         begins, self._has_begun = not self._has_begun, True
         return begins
 
@@ -349,9 +349,7 @@ def _in_a_line(error: Exception) -> str:
 
 
 def _memory(pid: int, *, shared: bool = True) -> int:
-    """Bytes that a process has in memory, with or without what it shares with others; 0 of one that has ended, or
-    where that cannot be told.
-    """
+    """Resident bytes of a process, with or without shared ones; 0 if it has ended or cannot be read."""
     try:
         _, resident, common = map(int, Path(f"/proc/{pid}/statm").read_text().split()[:3])
         return (resident if shared else resident - common) * _PAGE_SIZE

@@ -148,7 +148,7 @@ class RenderingMiddleware:
         return again or None
 
     def _not_shown(self, fetch: Fetch) -> None:
-        """What came is forgotten, and comes again: it is no page of the crawl's that is to be counted."""
+        """Count a response that is dropped because the page is fetched again."""
         self._crawl.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
 
     def _as_it_came(self, fetch: Fetch, response: Response, error: Exception) -> Response:

@@ -145,7 +145,7 @@ class Renderer:
 
     @staticmethod
     def _excuse(courier: Courier) -> None:
-        """A page that lacks a part because this machine has no network is no page."""
+        """Raise `InWant` for a page that lacks a part because of this machine or its network."""
         if courier.want is not None:
             raise InWant(courier.want, "This machine could not get what a page is made of")
 

@@ -64,7 +64,7 @@ def section_of(url: str) -> str:
 
 
 def _around(path: str) -> str:
-    """The section of a path without its second folder."""
+    """The section of a path, without its second folder."""
     return "/".join([*path.split("/")[:2], ""]) if path.count("/") > 1 else path
 
 

@@ -93,7 +93,7 @@ def _count(found: UrlTotals, record: UrlRecord, importance: float) -> None:
 
 
 def _is_dead(record: UrlRecord) -> bool:
-    """A dead seed counts as well; what the crawl itself has guessed, such as the address of a sitemap, does not."""
+    """Whether a URL is dead. Seeds count; guessed URLs, such as a sitemap's, do not."""
     if record.referrer == NO_REFERRER and not record.history and not record.flags & Flag.SEED:
         return False
     return record.state == UrlState.FAILED or (record.state == UrlState.FETCHED and record.status >= 400)

@@ -214,7 +214,7 @@ def _spread_rows(web: Web) -> list[tuple[str, list[str]]]:
 
 
 def _group_rows(groups: Groups) -> list[tuple[str, int, str]]:
-    """Each status, type or language: what, how many, and its share."""
+    """Rows of name, count and share, for statuses, types or languages."""
     rows = [(str(group.name or _NAMELESS), group.number) for group in groups.named]
     rows += [("other", groups.other)] if groups.other else []
     return [(name, number, _percent(groups.share(number))) for name, number in rows]
@@ -236,7 +236,7 @@ _WITHOUT_STATUS: Final = (
 
 
 def _shown(text: object, limit: int = _LONGEST) -> str:
-    """Text of the web for a page: cut, with control characters and marks of direction written out."""
+    """Text from the web, shortened, with control characters and direction marks escaped."""
     whole = str(text)
     cut = whole if len(whole) <= limit else whole[: limit - 1] + "…"
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), visible(cut))

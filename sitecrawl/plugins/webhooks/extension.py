@@ -310,8 +310,8 @@ def _previous(crawl: Crawl) -> str:
 
 
 def _client(settings: BaseSettings) -> http.Client:
-    """One of their own: whom a webhook tells may be anywhere, has to be who it says, and says nothing of the web's
-    being there. No connection is kept for the next time.
+    """An HTTP client for webhooks only: any address, verified certificates, no connection kept, and no effect on what
+    the crawl knows of the network.
     """
     read_limits = http.ReadLimits(limits.HEADERS.value, limits.HEADER_SIZE.value, limits.CHUNKS.value)
     return http.Client(look_up, Tls(partial(tls_context, settings), Verify.REQUIRE), read_limits, max_idle=0)

@@ -51,7 +51,7 @@ class Webhook:
     """With which what is sent is signed; empty for no signature."""
 
     def __str__(self) -> str:
-        """For messages: without what only its owner may know."""
+        """The hook for messages, without its secrets."""
         return f"{'https' if self.endpoint.secure else 'http'}://{self.host}/..."
 
 

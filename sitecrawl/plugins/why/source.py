@@ -190,14 +190,14 @@ def _kept_sheets(kept: Iterable[Mapping[str, Any]]) -> Sheets:
 
 
 def _sheet(kept: Mapping[str, Any]) -> Sheet:
-    """JSON knows no tuples."""
+    """The sheet from JSON, with lists as tuples."""
     said: dict[str, Any] = {name: kept[name] for name in _OF_HOSTS if name in kept}
     said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     return Sheet(**said)
 
 
 def _find_linker(reader: PageReader, fingerprints: Fingerprinter, wanted: bytes, limit: int) -> Capture | None:
-    """The first of the newest `limit` HTML pages that is found to link to the URL with the fingerprint `wanted`."""
+    """The first of the newest `limit` HTML pages that links to the URL with the fingerprint `wanted`."""
     pages = ((capture, _links_of(reader, capture)) for capture in reader.newest_pages(limit))
     return next((page for page, links in pages if links and wanted in _keys(links, fingerprints)), None)
 

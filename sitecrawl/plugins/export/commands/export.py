@@ -174,7 +174,7 @@ class Command(ReadingCommand):
                 print(f"scrapy: left out, for they refuse {use}: {counted(pages.refused, 'page')}", file=sys.stderr)
 
     def _use(self) -> tuple[str, str]:
-        """What the pages are for, if that is said, and our name to robots.txt."""
+        """The stated use of the pages, and the crawler's name in robots.txt."""
         assert self.settings is not None
         return USE.read(self.settings), robots_agent(self.settings)
 
@@ -272,7 +272,7 @@ def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
 
 
 def _say_nothing(reader: Reader, choice: Choice) -> None:
-    """On stderr: nobody should take a table without rows for a crawl without pages."""
+    """Say on stderr why there are no rows, lest an empty table be taken for an empty crawl."""
     why = in_store(reader, "nothing new") if choice.spans is not None else why_nothing(reader, choice.wanted)
     print(f"scrapy: {why}", file=sys.stderr)
 

@@ -177,5 +177,5 @@ def _facts(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
 
 
 def _number(text: str | None) -> int | None:
-    """A count, if it is one that may be true."""
+    """A count; None if it is not plausible."""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
