@@ -59,7 +59,7 @@ _WORKER: Final = "begin this worker in a new directory; the pages that are store
 
 @dataclass(slots=True)
 class CheckResult:
-    """What a check has found."""
+    """The outcome of a check."""
 
     directory: Path
     problems: list[Problem] = field(default_factory=list)

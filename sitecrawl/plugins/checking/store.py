@@ -95,7 +95,7 @@ class Index(PageReader):
 
 @dataclass(frozen=True, slots=True)
 class PageStoreState:
-    """What is there of a page store."""
+    """The state of a page store."""
 
     directory: Path
     seal: Seal
@@ -126,7 +126,7 @@ class PageStoreState:
 
     @classmethod
     def without_database(cls, directory: Path, key: bytes) -> PageStoreState:
-        """What there is where the crawl's database cannot be read."""
+        """The state of a store whose crawl database cannot be read."""
         warcs = directory / WARC_DIRECTORY
         files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
         state = cls(directory, Seal(key), None, files)
@@ -162,7 +162,7 @@ class PageStoreState:
 
 
 def check_store(state: PageStoreState, notes: list[str]) -> Iterator[Problem]:
-    """What is wrong with index and WARC files; what is only unfinished goes to `notes`."""
+    """Problems of index and WARC files. Unfinished work is no problem and goes to `notes`."""
     if not state.exists:
         return
     try:

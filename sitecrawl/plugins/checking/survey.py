@@ -19,7 +19,7 @@ from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
 
 class Tally:
-    """What the records of a host or of a section add up to."""
+    """Totals of the records of a host or section."""
 
     __slots__ = ("fetched", "known", "queued")
 

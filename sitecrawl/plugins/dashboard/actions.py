@@ -166,7 +166,7 @@ class ClusterActions(Actions):
         return f"{done}. All workers do so within seconds"
 
     def obey(self, wish: str) -> None:
-        """Do what another worker's page was asked for. What is not known is not done."""
+        """Do what was asked for on another worker's page. Unknown actions are ignored."""
         if self.stopping:
             return
         if wish == "pause" and not self.paused:

@@ -136,7 +136,7 @@ def _several(metric: str, label: str, about: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One sample. Times in seconds, sizes in bytes; counts are URLs unless another word says so."""
+    """One sample. Times in seconds, sizes in bytes, counts in URLs unless named otherwise."""
 
     at: float
     """Unix time."""

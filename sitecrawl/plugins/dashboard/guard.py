@@ -98,7 +98,7 @@ class Guard:
         """Whether others than those on this machine reach it."""
 
     def admit(self, method: str, path: str, header: _Header) -> str | None:
-        """What of `path` is ours to answer, without token and first slash; None for nobody's business."""
+        """The part of `path` to answer, without token and first slash; None to refuse."""
         token, slash, rest = path.removeprefix("/").partition("/")
         bearer = header("Authorization").removeprefix("Bearer ")
         if bearer:

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class Monitor(Participant, ABC):
-    """What the page shows of a crawl. Call `tick` once a second; it is part of every checkpoint."""
+    """The figures that the page shows of a crawl. Call `tick` once a second; saved with every checkpoint."""
 
     def __init__(self, crawl: Crawl, actions: Actions, *, spider: str) -> None:
         self._crawl = crawl
@@ -127,7 +127,7 @@ class Monitor(Participant, ABC):
 
 
 class LocalMonitor(Monitor):
-    """Of a crawl by one process, whose history is stored now and then."""
+    """Monitor of a crawl in one process. Its history is stored now and then."""
 
     def __init__(self, crawl: Crawl, actions: Actions, *, spider: str) -> None:
         self._history = _history(crawl)
@@ -174,7 +174,7 @@ class LocalMonitor(Monitor):
 
 
 def charted(history: History) -> dict[str, list[float | None]]:
-    """What the page draws: values of `CHARTED` from the oldest to the newest; None where one is not known."""
+    """Values of `CHARTED` for the charts, thinned out, oldest first; None where unknown."""
     series = history.series(CHARTED)
     points = len(series["t"])
     chosen = [*range(0, points - 1, points // _POINTS + 1), points - 1] if points else []

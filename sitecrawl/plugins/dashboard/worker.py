@@ -37,7 +37,7 @@ def worker_of(
 
 
 def read(text: bytes) -> Worker | None:
-    """What another worker has written; None if that has not all that `worker_of` gives."""
+    """Another worker's JSON; None unless it has exactly the keys of `worker_of`."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

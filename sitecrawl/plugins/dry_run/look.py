@@ -61,7 +61,7 @@ class _Admitting(Protocol):
 
 @dataclass(slots=True)
 class Look:
-    """What was seen."""
+    """The results of a dry run."""
 
     found: dict[str, str] = field(default_factory=dict)
     """Hosts by URL in scope that robots.txt does not forbid, in the order in which they were found."""

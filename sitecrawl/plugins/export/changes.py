@@ -41,7 +41,7 @@ _Spans = Mapping[str, tuple[int, int]]
 
 
 class Change(NamedTuple):
-    """What became of one URL."""
+    """The change of one URL."""
 
     what: str
     now: ExportedPage
@@ -78,12 +78,12 @@ class _Found(NamedTuple):
 
 
 def spans_of(pages: Pages, span: tuple[int, int]) -> _Spans:
-    """The same span of each store."""
+    """The same span for each store."""
     return {name: span for name, _ in pages.stores}
 
 
 def spans_since(pages: Pages, since: float) -> _Spans:
-    """What was fetched at a Unix time, or after it."""
+    """Captures fetched at a Unix time or later."""
     return {name: (store.last_before(since), store.last_id) for name, store in pages.stores}
 
 

@@ -86,7 +86,7 @@ class ExportedPage:
 
     @cached_property
     def document(self) -> Document | None:
-        """What is read off it if it is a PDF or Office file, and can be read."""
+        """The text of a PDF or Office file; None for anything else or an unreadable one."""
         if self.capture.kind != "page" or not may_be_document(self.capture.content_type) or self.stored is None:
             return None
         return self._source.read_document(self.capture.content_type, self.stored.body)
@@ -121,7 +121,7 @@ class ExportedPage:
 
     @cached_property
     def metadata(self) -> Metadata | None:
-        """What it says of itself to machines; None of what is no HTML."""
+        """Machine-readable metadata; None if it is not HTML."""
         if self.shown is None or self.shown_charset is None or self.capture.content_type not in HTML:
             return None
         from sitecrawl.plugins.export.metadata import Metadata  # noqa: PLC0415 - the rules, which a search needs not
@@ -180,7 +180,7 @@ class ExportedPage:
 
     @property
     def modified(self) -> datetime | None:
-        """What its Last-Modified says, if that is a time."""
+        """The time in Last-Modified, if valid."""
         headers = () if self.stored is None else self.stored.headers
         said = [value.decode("latin-1") for name, value in headers if name.lower() == b"last-modified"]
         try:

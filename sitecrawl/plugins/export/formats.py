@@ -36,7 +36,7 @@ def iso(time: datetime) -> str:
 
 
 def iso_of(seconds: float) -> str:
-    """The same of a Unix time."""
+    """`iso` for a Unix time."""
     return iso(datetime.fromtimestamp(seconds, UTC))
 
 
@@ -100,5 +100,5 @@ WRITERS: Final[Mapping[str, _Writer]] = {"jsonl": jsonl, "csv": _as_csv, "parque
 
 
 def format_of(path: str) -> str | None:
-    """What the name of a file says, if it does."""
+    """The format that a file's name implies; None if it implies none."""
     return next((name for name in WRITERS if path.lower().endswith(f".{name}")), None)

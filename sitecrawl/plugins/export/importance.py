@@ -31,7 +31,7 @@ class Importance:
         return self.of_key(capture.url_key)
 
     def of_key(self, url_key: str) -> float | None:
-        """That of the page that has the key."""
+        """Importance of the page with this URL key."""
         if self._frontier is None:
             return None
         record = self._frontier.record(self._fingerprint(url_key))

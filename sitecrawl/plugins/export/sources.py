@@ -107,7 +107,7 @@ _STRING = etree.XPath("string()", smart_strings=False)
 
 
 class BadSource(ValueError):
-    """A selector or a pattern that cannot be read: the message says why."""
+    """A selector or pattern that is not valid; the message says why."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class PageText:
 
     @cached_property
     def root(self) -> Any:
-        """The page's tree; None for what is neither HTML nor XML."""
+        """The page's tree; None if it is neither HTML nor XML."""
         if self.content_type in HTML:
             return Selector(text=_lean(as_html(self.text, self.content_type)), type="html").root
         if self.content_type.endswith("xml"):
@@ -131,7 +131,7 @@ class PageText:
 
     @cached_property
     def answer(self) -> Any:
-        """What the page is as JSON; None for what is none."""
+        """The page as JSON; None if it is not JSON."""
         try:
             return json.loads(self.text)
         except (ValueError, RecursionError):
@@ -147,7 +147,7 @@ class PageText:
 
     @cached_property
     def base_url(self) -> str:
-        """What the page's URLs are relative to: its `<base href>`, or itself."""
+        """Base of relative URLs: the page's `<base href>` or its own URL."""
         href = next((href for base in self._elements("base") if (href := base.get("href"))), "")
         try:
             return parse(href, self.url).href

@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 class Table:
-    """What has been read of one."""
+    """A table as read so far."""
 
     def __init__(self) -> None:
         self._before: list[Block] = []

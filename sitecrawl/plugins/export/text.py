@@ -142,7 +142,7 @@ def text_of(body: bytes, content_type: str, charset: str | None) -> str | None:
 
 
 def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -> Sequence[Block] | None:
-    """The same as `text_of`, as Markdown. Links are relative to `url`, or to what the page says."""
+    """`text_of` as Markdown. Links are resolved against `url` or the page's own base."""
     if charset is None:
         return None
     text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)

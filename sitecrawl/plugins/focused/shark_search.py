@@ -85,7 +85,7 @@ def _folder(url: str) -> str:
 
 
 class Focus:
-    """Reads pages and says what their links promise."""
+    """Scores the links of pages by their relevance."""
 
     def __init__(self, topic: Topic, threshold: float) -> None:
         self.topic = topic

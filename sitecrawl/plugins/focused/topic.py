@@ -25,7 +25,7 @@ _FEATURES: Final = 1 << 18
 
 
 class Topic:
-    """What a crawl looks for: a query, example pages, or both. Relevance goes from 0 to 1."""
+    """The topic of a crawl: a query, example pages, or both. Relevance goes from 0 to 1."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._vectorizer = HashingVectorizer(
@@ -43,7 +43,7 @@ class Topic:
         return self._cosines(self._counts(texts)) if texts else []
 
     def read(self, text: str) -> float:
-        """Of a page. It is learned from, too."""
+        """Relevance of a page, which is learned from as well."""
         counts = self._counts([text])
         self._learn(counts)
         return self._cosines(counts)[0]

@@ -50,7 +50,7 @@ _EXTENDED = re.compile(rb"229 .*\(([!-~])\1\1(\d{1,5})\1\)")
 
 
 class Login(NamedTuple):
-    """Who we say that we are."""
+    """User and password of an FTP login."""
 
     user: str
     password: str
@@ -58,7 +58,7 @@ class Login(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FtpReply:
-    """What came of a session."""
+    """The result of a session."""
 
     code: int
     """Of the reply (RFC 959, section 4.2)."""
@@ -72,7 +72,7 @@ class FtpReply:
 
 
 class _Refused(Exception):
-    """A reply that says no."""
+    """A negative reply."""
 
     def __init__(self, code: int, reply: bytes) -> None:
         super().__init__(reply)
@@ -298,7 +298,7 @@ class Session:
         return await self._reply()
 
     async def _reply(self) -> bytes:
-        """The lines of the next reply. Raises `_Refused` for one that says no."""
+        """Lines of the next reply. Raises `_Refused` for a negative one."""
         assert self._control is not None
         lines: list[bytes] = []
         size = 0

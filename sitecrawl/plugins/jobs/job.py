@@ -102,7 +102,7 @@ _TOO_LATE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the file `path` tells a crawl."""
+    """The contents of the job file `path`."""
 
     path: Path
     name: str

@@ -88,7 +88,7 @@ def _few_marks(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """What two texts that a reader takes for the same have in common."""
+    """A form that is equal for texts that look the same to a reader."""
     if text.isascii():
         return " ".join(text.lower().split())
     seen = normalize("NFKC", _few_marks(_UNSEEN.sub("", text))).casefold()

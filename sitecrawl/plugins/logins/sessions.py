@@ -77,7 +77,7 @@ class Session:
             raise LoginFailed(f"it has tried {self.login.per_hour} times within an hour: {why}", lasts=False)
 
     def says_out(self, status: int, body: bytes, text: Callable[[], str]) -> bool:
-        """Whether an answer shows that nobody is logged in. `body` and `text` are of a page of HTML, or empty."""
+        """Whether an answer shows that the crawl is not logged in. `body` and `text` are of HTML, or empty."""
         if status == 401:
             return True
         if not 200 <= status < 300 or not body:

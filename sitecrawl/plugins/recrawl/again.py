@@ -193,7 +193,7 @@ class Again(Participant):
         return record is not None and record.fetched < self.round.began and key not in self._fresh
 
     def receive(self, response: Response) -> bool:
-        """Whether the response says that its page has not changed, so that there is nothing to read."""
+        """Whether the response says that its page is unchanged and need not be read."""
         fetch = self._crawl.fetches.of(response.request)
         if fetch is not None and fetch.visit.key in self._under_way and not self._is_other(fetch.visit.key):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it

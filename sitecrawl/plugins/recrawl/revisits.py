@@ -92,7 +92,7 @@ class Recrawling:
             self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
 
     def receive(self, response: Response) -> bool:
-        """Whether the response says that its page has not changed, so that there is nothing to read."""
+        """Whether the response says that its page is unchanged and need not be read."""
         if response.status != NOT_MODIFIED:
             return False
         fetch = self._crawl.fetches.of(response.request)

@@ -62,7 +62,7 @@ class RecrawlOptions:
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """What is remembered of a page that is fetched again and again."""
+    """The record of a page that is fetched repeatedly."""
 
     visited: float
     """Unix time of the last visit that brought the page, in seconds."""
@@ -105,7 +105,7 @@ _KINDS: Final = [type(value) for value in astuple(Visits(0.0))]
 
 
 def visited(record: Visits, now: float, *, digest: bytes | None) -> Visits:
-    """The record after a visit at `now`; `digest` None: the server says that nothing has changed."""
+    """The record after a visit at `now`. `digest` is None if the server reported no change."""
     changed = digest is not None and digest != record.digest
     return replace(
         record,

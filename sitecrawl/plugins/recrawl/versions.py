@@ -98,7 +98,7 @@ class Versions:
 
 
 def conditions_of(headers: Headers) -> dict[str, str]:
-    """What is asked for on condition that it is not as it came with `headers`."""
+    """Conditional request headers for a page that came with `headers`."""
     said = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
     found = {name: said.get(of, "") for name, of in CONDITIONS.items()}
     return {name: value for name, value in found.items() if value and len(value) <= MAX_VALIDATOR}

@@ -57,7 +57,7 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class _Upload(NamedTuple):
-    """A file that is to be sent."""
+    """A file to send."""
 
     name: str
     """Below the store's URL."""
@@ -116,7 +116,7 @@ class _Uploads:
         return f"{files_at(self.remote.url, self.files)}{waiting}"
 
     def stop(self) -> None:
-        """Begin nothing more. What is being sent may end or not."""
+        """Begin no more uploads. One in progress may finish or fail."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

@@ -37,7 +37,7 @@ _LONGEST_MARK: Final = 1_000
 
 
 class RemoteError(SitecrawlError):
-    """A store elsewhere that does not take a file, or does not answer."""
+    """A remote store that rejects a file or does not answer."""
 
     def __init__(self, message: str, *, is_refusal: bool = False) -> None:
         super().__init__(message)
@@ -161,7 +161,7 @@ class Remote:
 
 
 def owner_of(key: bytes, worker: str = "") -> str:
-    """The name of a crawl, or of a worker of one, that does not tell its secret key."""
+    """A name for a crawl or worker that does not reveal its secret key."""
     return blake2b(worker.encode(), key=key, digest_size=16, person=b"sitecrawl remote").hexdigest()
 
 

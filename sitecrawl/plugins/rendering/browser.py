@@ -95,7 +95,7 @@ class Lost(Crashed):
 
 @dataclass(slots=True)
 class _Rendered:
-    """What has become of a page."""
+    """The result of rendering a page."""
 
     content: str
     """The DOM as HTML."""
@@ -218,7 +218,7 @@ class Browser:
         self._browser = await self._playwright.chromium.launch(**self._launch)
 
     async def _is_there(self, browser: PlaywrightBrowser) -> bool:
-        """Whether `browser` still answers. One that does not is started again."""
+        """Whether `browser` still answers. If not, it is restarted."""
         if self._browser is not browser:
             return False
         try:

@@ -121,7 +121,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What all pages of a crawl have in common."""
+    """State that all pages of a crawl share."""
 
     handler: Downloads
     allows: Callable[[str, Request], Awaitable[bool]]

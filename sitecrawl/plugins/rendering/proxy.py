@@ -43,7 +43,7 @@ _NO_BODY: Final = frozenset({204, 304})
 
 
 class Asked(NamedTuple):
-    """What the browser wants."""
+    """A request of the browser."""
 
     method: str
     url: str
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class ProxyAnswer(NamedTuple):
-    """What it gets."""
+    """An answer to the browser."""
 
     status: int
     headers: Headers = ()
@@ -61,7 +61,7 @@ class ProxyAnswer(NamedTuple):
 
 
 class _NoRequest(Exception):
-    """What came is no request, or too large for one."""
+    """Bytes that are no request, or too long for one."""
 
 
 class Proxy:

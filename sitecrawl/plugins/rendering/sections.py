@@ -91,7 +91,7 @@ class Sections(Participant):
         self._has_changed = False
 
     def wants(self, page: PageItem) -> bool:
-        """Whether `page`, as it came, is to be rendered."""
+        """Whether to render `page`, judged by its source."""
         if b"<script" not in page.body.lower():
             return False
         section = self._section_of(page)

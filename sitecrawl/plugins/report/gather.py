@@ -52,7 +52,7 @@ _Kept = TypeVar("_Kept", _DeadLink, KnownUrl)
 
 @dataclass(slots=True)
 class UrlTotals:
-    """What the pass has found."""
+    """Totals over all URL records."""
 
     states: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -148,7 +148,7 @@ _OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), i
 
 
 class _Picture(NamedTuple):
-    """Of a page, as a browser shows it."""
+    """The screenshot of a page."""
 
     url: str
     data: str

@@ -63,7 +63,7 @@ SPREADS: Final[Mapping[str, tuple[str, Form]]] = {
 
 
 class _Group(NamedTuple):
-    """What has one status, type, language or depth."""
+    """Pages with the same status, type, language or depth."""
 
     name: str | int | None
     """None for a page that says nothing."""

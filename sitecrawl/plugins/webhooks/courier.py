@@ -64,7 +64,7 @@ class Letter:
         return json.dumps({**head, **self.fields}).encode()
 
     def headers(self, body: bytes, secret: bytes) -> list[tuple[bytes, bytes]]:
-        """Those of an attempt that is made now, signed if there is a `secret`."""
+        """Headers of an attempt that is made now, signed if there is a `secret`."""
         now = str(int(time.time()))
         told = {"webhook-id": self.id, "webhook-timestamp": now, "Content-Type": "application/json"}
         if secret:
@@ -149,7 +149,7 @@ class Courier:
         self._lose(why, 1, letter.event)
 
     async def _pause(self, seconds: float) -> None:
-        """Shorter when the crawl ends: it does not wait long for this."""
+        """Wait `seconds`, or less when the crawl ends."""
         if not self._closing.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), seconds)

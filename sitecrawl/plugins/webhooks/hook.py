@@ -20,7 +20,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Event(StrEnum):
-    """What a crawl tells of (docs/alerts.md)."""
+    """Events of a crawl (docs/alerts.md)."""
 
     START = "start"
     END = "end"

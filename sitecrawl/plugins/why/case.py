@@ -98,12 +98,12 @@ class Case:
 
     @property
     def section(self) -> Section | None:
-        """That of the URL; None for one that is not known."""
+        """The URL's section; None if unknown."""
         return None if self.record is None or self.host is None else self.host.sections.get(self.record.section)
 
     @property
     def held(self) -> Host | Section | None:
-        """What holds it back; None if nothing does."""
+        """The host or section that holds the URL back; None if neither does."""
         units = (self.host, self.section)
         return next((unit for unit in units if unit is not None and unit.trap.demoted), None)
 

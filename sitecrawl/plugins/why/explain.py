@@ -223,7 +223,7 @@ class _Explanation:
     """In words, of several lines, by what it is about: `canonical`, `scope`, `robots.txt`, ..."""
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON has of it."""
+        """The explanation for JSON."""
         return {
             "url": self.url,
             "verdict": self.verdict.name,

@@ -46,7 +46,7 @@ class DocumentLimits:
 
 
 class Unreadable(SitecrawlError):
-    """A document of which there is no text: `reason` says why, in a word that can be counted."""
+    """A document without readable text. `reason`: one word, for statistics."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -25,7 +25,7 @@ _REASONS: Final = frozenset({"damaged", "encrypted", "entities", "bomb", NOT_INS
 
 
 class IsolatedDocuments:
-    """What exports ask for the texts of documents."""
+    """Reads the texts of documents for exports, in separate processes."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from sitecrawl.plugins.report.render import render
 
 
 def report_to(target: str) -> Callable[[Path, Settings], None]:
-    """What `scrapy report` does, when the crawl has ended (`SITECRAWL_REPORT`)."""
+    """A function that writes the report when the crawl has ended (`SITECRAWL_REPORT`)."""
     command = Command()
     return lambda directory, settings: command.write(command.options(settings, "-d", str(directory), "-o", target))
 
