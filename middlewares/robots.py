@@ -31,11 +31,11 @@ from sitecrawl.base.limits import AnyLimit
 from sitecrawl.base.pauses import Pause
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.causes import of_exception, of_robots, of_status
+from sitecrawl.crawl.causes import of_exception, of_status
 from sitecrawl.crawl.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import FIRST_PART
-from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS
+from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, WORDS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import as_utf8
 from sitecrawl.urls.url import Url, parse, target_of
@@ -59,6 +59,7 @@ _MAX_RESTING = 100_000
 _EXCEPTED = "robotstxt/excepted"
 """Statistic: requests that a sheet exempts from robots.txt."""
 _OPEN = b""
+_WORDS_OF_HOSTS = frozenset(WORDS[cause] for cause in OF_HOSTS)
 _PROXY = ("proxy", "_auth_proxy")
 _PROXY_HEADER = "Proxy-Authorization"
 """Header and `meta` key that Scrapy's `HttpProxyMiddleware` uses for a request's proxy."""
@@ -232,7 +233,7 @@ class RobotsMiddleware:
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
         fetch.failed(rules.error)
-        self._crawl.outcomes.hindered(fetch.visit, of_robots(rules.why))
+        self._crawl.outcomes.hindered(fetch.visit, _of_robots(rules.why))
         self._crawl.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
         return request.replace(dont_filter=True)
 
@@ -367,3 +368,10 @@ def _unreachable(why: str, wait: float = 0.0, error: str = "") -> _Rules:
 def _why(error: Exception) -> str:
     """The failure in words; empty for local failures."""
     return "" if isinstance(error, SitecrawlError) else of_exception(type(error).__name__)
+
+
+def _of_robots(why: str) -> str:
+    """Why a host must not be crawled whose robots.txt could not be fetched; `why`: the cause, if known."""
+    if not why or why in _WORDS_OF_HOSTS:
+        return why
+    return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

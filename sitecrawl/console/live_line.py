@@ -33,7 +33,7 @@ class LiveLine:
         self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
 
     def start(self) -> None:
-        stream = AboveLine(self._console)
+        stream = _AboveLine(self._console)
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
                 self._handlers.append((handler, handler.setStream(stream)))
@@ -55,7 +55,7 @@ class LiveLine:
             handler.setStream(stream)
 
 
-class AboveLine(io.TextIOBase):
+class _AboveLine(io.TextIOBase):
     """A stream for log handlers, each message in one `write`."""
 
     def __init__(self, console: Console) -> None:

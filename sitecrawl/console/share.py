@@ -60,7 +60,7 @@ class Share:
         )
 
 
-def reason_of(shares: Sequence[Share]) -> str:
+def _reason_of(shares: Sequence[Share]) -> str:
     """Why all workers ended: the first reason that is none of `BY_ITSELF`, or else that of the first worker."""
     odd = sorted((one.reason for one in shares if one.reason not in BY_ITSELF), key=lambda one: one not in _WORST)
     return odd[0] if odd else shares[0].reason
@@ -77,7 +77,7 @@ def _traffic_of(shares: Iterable[Share]) -> Traffic:
 def summary_of(by_worker: Mapping[str, Share], left: Figures) -> Summary:
     """Summary of one run of all workers. `left`: figures of the whole crawl."""
     shares = [*by_worker.values()]
-    reason, one = reason_of(shares), shares[0]
+    reason, one = _reason_of(shares), shares[0]
     left = replace(left, is_full=0 < one.max_pages <= left.fetched)
     if reason in BY_ITSELF:
         reason = finish_reason(left)

@@ -14,7 +14,6 @@ from typing import Final
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.base.secret_settings import masked
-from sitecrawl.crawl.outcomes import in_short
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
@@ -23,6 +22,8 @@ from sitecrawl.pagestore.record import NOT_MODIFIED
 
 _Row = tuple[str, int | None, str]
 """Label, number and note."""
+_SAID: Final = 3
+"""Causes named in one sentence."""
 _WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
@@ -89,7 +90,7 @@ class Summary:
             return f"The crawl {printable(self.ending, 1000)}.{more}"
         if not self.causes:
             return f"The crawl fetched no page, and {printable(self.ending, 1000)}."
-        return f"The crawl fetched no page: {printable(in_short(self.causes), 1000)}."
+        return f"The crawl fetched no page: {printable(_in_short(self.causes), 1000)}."
 
     def _rows(self) -> Iterator[_Row]:
         traffic = self.traffic
@@ -198,6 +199,18 @@ class Summary:
             yield f"            {printable(all_of_it, 100_000)} fetches them as well"
         if self.totals is not None and self.totals.joined:
             yield f"  rules     scrapy frontier --rules -d {place}"
+
+
+def _in_short(found: Sequence[CauseCount]) -> str:
+    """The most frequent causes for a crawl without a page, in words."""
+    parts = [_shortly(cause) for cause in found[:_SAID]]
+    more = len(found) - _SAID
+    return "; ".join([*parts, f"and {more:,} more {'cause' if more == 1 else 'causes'}"] if more > 0 else parts)
+
+
+def _shortly(cause: CauseCount) -> str:
+    more = f" and {cause.hosts - 1:,} more" if cause.hosts > 1 else ""
+    return f"{cause.why} ({cause.example}{more})" if cause.example else cause.why
 
 
 def _if_any(*rows: tuple[str, int, str]) -> Iterator[_Row]:

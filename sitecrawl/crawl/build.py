@@ -20,14 +20,14 @@ from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import declared, descriptors
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawl import configuration, directories
+from sitecrawl.crawl import configuration, directories, sharing
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.components import CAPTURE, ROBOTS, WARC, has_component, has_our_scheduler
 from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.found_urls import FoundUrls, UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
-from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, join_crawl, own_frontier
+from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, own_frontier
 from sitecrawl.crawl.kept import Told
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.page_reading import PageReading, page_reading
@@ -148,7 +148,7 @@ def build_crawl(crawler: Crawler) -> Crawl:
     """Put a crawl together by the settings and the spider of `crawler`. Raises `OptionError` and `StorageError`."""
     descriptors.check()
     job = getattr(crawler.spider, "_job", "")
-    joined = join_crawl(crawler)
+    joined = _join(crawler)
     directory = _directory(crawler, job, joined)
     database = Database(directory.database, hash_name=HASH_NAME)
     try:
@@ -219,6 +219,17 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         checkpoints=checkpoints,
         told=told,
     )
+
+
+def _join(crawler: Crawler) -> Joined | None:
+    """Join the crawl on Redis that the settings name; None if they name none."""
+    options = sharing.cluster(crawler.settings, crawler.spidercls.name)
+    if options is None:
+        return None
+
+    from sitecrawl.cluster.join import join  # noqa: PLC0415 - Redis, for those who share
+
+    return join(options)
 
 
 def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirectory:

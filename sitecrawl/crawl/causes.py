@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
+from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_RULES, WORDS
 
 _NO_FAILURES: Final = frozenset(
     {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}
@@ -13,7 +13,6 @@ _NO_FAILURES: Final = frozenset(
 """Exceptions by which a middleware declines a request; no failures."""
 REDIRECTS: Final = "redirects that end nowhere"
 OUT_OF_SCOPE: Final = "redirects out of scope"
-_OF_HOSTS: Final = frozenset(WORDS[cause] for cause in OF_HOSTS)
 
 
 def of_exception(name: str) -> str:
@@ -34,10 +33,3 @@ def of_status(status: int) -> str:
 def of_rule(rule: str) -> str:
     """Why `rule` forbids a URL."""
     return WORDS[OF_RULES[rule]] if rule in OF_RULES else rule
-
-
-def of_robots(why: str) -> str:
-    """Why a host must not be crawled whose robots.txt could not be fetched; `why`: the cause, if known."""
-    if not why or why in _OF_HOSTS:
-        return why
-    return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

@@ -73,14 +73,6 @@ def _claimed(name: str) -> Path:
             return path
 
 
-def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
-    """Directory named by JOBDIR or by the job `name`; None for a crawl that gets a new one. Raises `OptionError`."""
-    if name:
-        return job_directory(settings, name, scrapyd_job)
-    jobdir = settings.get("JOBDIR")
-    return Path(jobdir) if jobdir else None
-
-
 def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
     """Directory of the spider argument `job`: beside scrapyd's other jobs of this spider, or below `CRAWLS`. Raises
     `OptionError` if JOBDIR names another one, or for an invalid name.

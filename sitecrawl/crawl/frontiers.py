@@ -16,7 +16,7 @@ from scrapy.utils.misc import build_from_crawler
 from sitecrawl.base import declared
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawl import configuration, sharing
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.own_dupefilter import class_named
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
@@ -54,17 +54,6 @@ def own_frontier(crawler: Crawler, listener: Listener) -> Frontier | None:
 
 _HOST_KEYS_KEPT: Final = 16_384
 """Host keys cached in memory."""
-
-
-def join_crawl(crawler: Crawler) -> Joined | None:
-    """Join the crawl on Redis that the settings name; None if they name none."""
-    options = sharing.cluster(crawler.settings, crawler.spidercls.name)
-    if options is None:
-        return None
-
-    from sitecrawl.cluster.join import join  # noqa: PLC0415 - Redis, for those who share
-
-    return join(options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from sitecrawl.base import declared
 
 
-class JsonFormatter(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     """A record as one line: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and `exception` if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,4 +33,4 @@ def log_as_wanted(settings: BaseSettings) -> None:
     """
     handler = get_scrapy_root_handler()
     if handler is not None and declared.LOG_JSON.read(settings):
-        handler.setFormatter(JsonFormatter())
+        handler.setFormatter(_JsonFormatter())

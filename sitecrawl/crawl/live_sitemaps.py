@@ -27,8 +27,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.sitemap_discovery import Discovery, Redirects
-from sitecrawl.crawl.sitemap_registry import Registry
-from sitecrawl.crawl.sitemap_response import SitemapResponse
+from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemap_visit import SitemapVisit
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added

@@ -7,7 +7,7 @@ last kept the crawl from one of its pages, until a page comes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,8 +33,6 @@ NO_PAGE: Final = "outcomes/no_page"
 """Statistic: no page was fetched in any run."""
 HOSTS: Final = "outcomes/hosts_without_page/"
 """Prefix of the stats that count hosts by why they gave none."""
-_SAID: Final = 3
-"""Causes named in one sentence."""
 
 
 class OutcomeCounts(Participant):
@@ -165,18 +163,6 @@ def of_traffic(traffic: Traffic) -> list[CauseCount]:
     found[causes.REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
     found[causes.of_rule("robots.txt")] += traffic.forbidden
     return [CauseCount(why, times, "") for why, times in (+found).most_common()]
-
-
-def in_short(found: Sequence[CauseCount]) -> str:
-    """The most frequent causes for a crawl without a page, in words."""
-    parts = [_shortly(cause) for cause in found[:_SAID]]
-    more = len(found) - _SAID
-    return "; ".join([*parts, f"and {more:,} more {'cause' if more == 1 else 'causes'}"] if more > 0 else parts)
-
-
-def _shortly(cause: CauseCount) -> str:
-    more = f" and {cause.hosts - 1:,} more" if cause.hosts > 1 else ""
-    return f"{cause.why} ({cause.example}{more})" if cause.example else cause.why
 
 
 _LEAST: Final = 20

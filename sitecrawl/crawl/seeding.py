@@ -106,7 +106,7 @@ class Seeding:
         fields = fields_of(text)
         try:
             url = parse(fields.get("url", ""), schemes=self._schemes)
-            request = None if fields.keys() <= {"url"} else pushed_request(url.href, fields)
+            request = None if fields.keys() <= {"url"} else _pushed_request(url.href, fields)
             self.widen(url, named=True)
             if request is None:
                 self.seed([url])
@@ -118,7 +118,7 @@ class Seeding:
         return True
 
 
-def pushed_request(url: str, fields: Mapping[str, Any]) -> Request:
+def _pushed_request(url: str, fields: Mapping[str, Any]) -> Request:
     """Request of a pushed seed, as scrapy-redis would make it: keys that are no part of a request are form data. Also
     takes `headers` and `body`. Raises `TypeError` or `ValueError`.
     """

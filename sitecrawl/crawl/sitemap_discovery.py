@@ -20,8 +20,7 @@ from scrapy.utils.datatypes import LocalCache
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.sitemap_registry import Registry
-from sitecrawl.crawl.sitemap_response import SitemapResponse
+from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, in_robots, on_page, usual
 from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState

@@ -14,8 +14,7 @@ from typing import Final, TypeVar
 from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
-from sitecrawl.crawl.sitemap_registry import Registry
-from sitecrawl.crawl.sitemap_response import SitemapResponse
+from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.crawl.sitemaps.locations import How, SitemapAnswer, is_sitemap, may_list

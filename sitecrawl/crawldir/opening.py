@@ -86,7 +86,7 @@ def open_rocksdb(path: Path, layout: Layout, cache: Cache, *, read_only: bool) -
     if had_entries and not read_only:
         _refuse_lost_tables(path, layout)
     if not had_entries and not read_only:
-        make_families(path, layout, cache)
+        _make_families(path, layout, cache)
     return (_open_patiently if read_only else _open)(path, layout, cache), not had_entries
 
 
@@ -145,7 +145,7 @@ def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) 
         raise storage_error(path, layout, error) from error
 
 
-def make_families(path: Path, layout: Layout, cache: Cache) -> None:
+def _make_families(path: Path, layout: Layout, cache: Cache) -> None:
     """Make the missing families of a new database in their order, which tells whose rows are in the log if the
     MANIFEST is lost (`checking.salvage`). RocksDB's bindings would make them in any order.
     """

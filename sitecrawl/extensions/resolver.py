@@ -33,7 +33,7 @@ _SHARE: Final = 4
 """Divisor: this part of the requests under way may wait for slow names."""
 
 
-class CAres:
+class _CAres:
     """Look-ups by /etc/hosts and the name servers of /etc/resolv.conf. `servers`: others instead, as in
     `127.0.0.1:5353`. Make and use it while a loop runs.
     """
@@ -75,9 +75,9 @@ class Resolver(CachingHostnameResolver):
         cast(Any, self.reactor).addSystemEventTrigger("before", "shutdown", self.names.close)
 
     @cached_property
-    def _c_ares(self) -> CAres:
+    def _c_ares(self) -> _CAres:
         """c-ares, made at the first look-up while the loop runs."""
-        return CAres()
+        return _CAres()
 
     async def _ask(self, name: str) -> Sequence[str]:
         return await self._c_ares.ask(name)
@@ -85,7 +85,7 @@ class Resolver(CachingHostnameResolver):
 
 async def _ask_anew(name: str) -> Sequence[str]:
     """Ask a c-ares without a cache; the usual one caches answers for their lifetime."""
-    c_ares = CAres()
+    c_ares = _CAres()
     try:
         return await c_ares.ask(name)
     finally:

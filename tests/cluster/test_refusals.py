@@ -25,7 +25,7 @@ from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.own_dupefilter import own_class
-from sitecrawl.crawl.seeding import pushed_request
+from sitecrawl.crawl.seeding import _pushed_request
 from sitecrawl.spiders.generic import GenericSpider
 
 XML = {"Content-Type": "application/xml"}
@@ -87,7 +87,7 @@ class TestHabits:
 )
 def test_a_seed_of_json(fields: dict[str, object], url: str, body: bytes) -> None:
     """As scrapy-redis makes a request of it: what it does not know is data of a form."""
-    request = pushed_request("http://a.example/", fields)
+    request = _pushed_request("http://a.example/", fields)
     assert (request.url, request.body, request.meta) == (url, body, fields.get("meta", {}))
 
 

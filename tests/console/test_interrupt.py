@@ -40,9 +40,9 @@ def test_a_command_that_is_interrupted(tmp_path: Path) -> None:
 def test_what_else_goes_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """It has its traceback, and somebody else's hook stays."""
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    named.in_a_line()
+    named._in_a_line()
     sys.excepthook(ValueError, ValueError("wrong"), None)
     assert capsys.readouterr().err == "ValueError: wrong\n"
     monkeypatch.setattr(sys, "excepthook", print)
-    named.in_a_line()
+    named._in_a_line()
     assert sys.excepthook is print

@@ -28,7 +28,7 @@ from waiting import PATIENCE
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
-from sitecrawl.console.live_line import AboveLine
+from sitecrawl.console.live_line import _AboveLine
 from sitecrawl.console.progress import HostErrors
 from sitecrawl.console.status_line import Status, wants_line
 from sitecrawl.console.summary import Summary, resume_command
@@ -143,7 +143,7 @@ class TestStatusLine:
 class TestAboveLine:
     def write(self, tmp_path: Path, text: str) -> str:
         with (tmp_path / "out").open("w+") as file:
-            AboveLine(Console(file=file, width=20)).write(text)
+            _AboveLine(Console(file=file, width=20)).write(text)
             file.seek(0)
             return file.read()
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from sitecrawl.console.share import Share, reason_of, summary_of
+from sitecrawl.console.share import Share, _reason_of, summary_of
 from sitecrawl.console.summary import Summary
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
@@ -63,7 +63,7 @@ def test_what_spiders_say() -> None:
 def test_why_it_ended() -> None:
     """What went wrong with one counts; of crawls that ended by themselves, what is left of the whole."""
     odd = {"worker-1": share("finished"), "worker-2": share("shutdown"), "worker-3": share("storage_error")}
-    assert reason_of([*odd.values()]) == "storage_error"
+    assert _reason_of([*odd.values()]) == "storage_error"
     both = {"worker-1": share("finished"), "worker-2": share("max_pages")}
     assert "max_pages is reached, and 4 URLs wait" in summary_of(both, Figures(fetched=6, queued=4)).ending
     assert summary_of(both, Figures(fetched=5)).ending == "finished: nothing is left to fetch"

@@ -10,7 +10,7 @@ from pathlib import Path
 from crawling import crawl
 from localweb import LocalWeb, linked
 
-from sitecrawl.crawl.json_log import JsonFormatter
+from sitecrawl.crawl.json_log import _JsonFormatter
 
 
 def test_a_record_is_one_line() -> None:
@@ -20,7 +20,7 @@ def test_a_record_is_one_line() -> None:
     except ValueError:
         record = logging.LogRecord("a.b", logging.ERROR, "f", 1, 'say "%s"\nß', ("x",), sys.exc_info())
     record.created = 0.5
-    line = JsonFormatter().format(record)
+    line = _JsonFormatter().format(record)
     assert "\n" not in line
     told = json.loads(line)
     assert told.pop("exception").startswith("Traceback")

@@ -10,10 +10,12 @@ import pytest
 from database_files import database_at
 from scrapy import Request
 
+from middlewares.robots import _of_robots
 from sitecrawl.base.hashing import HASH_NAME
+from sitecrawl.console.summary import _in_short
 from sitecrawl.crawl import causes
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.outcomes import OutcomeCounts, in_short, of_traffic
+from sitecrawl.crawl.outcomes import OutcomeCounts, of_traffic
 from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Database
@@ -87,10 +89,10 @@ def test_hosts_are_counted_by_cause(database: Database) -> None:
         CauseCount("robots.txt forbids it", 1, "d.example"),
         CauseCount("answers 799", 1, "e.example"),
     ]
-    assert in_short(counts.causes) == (
+    assert _in_short(counts.causes) == (
         "connection refused (a.example and 2 more); robots.txt forbids it (d.example); answers 799 (e.example)"
     )
-    assert in_short([*counts.causes, CauseCount("x", 1, "y")]).endswith("; and 1 more cause")
+    assert _in_short([*counts.causes, CauseCount("x", 1, "y")]).endswith("; and 1 more cause")
 
 
 def test_redirects(database: Database) -> None:
@@ -167,6 +169,6 @@ def test_under_another_scheduler() -> None:
 
 def test_robots_txt() -> None:
     """A host that is not there is not there; else it is the robots.txt that is lacking."""
-    assert causes.of_robots("connection refused") == "connection refused"
-    assert causes.of_robots("timed out").startswith("robots.txt does not come (timed out), so ")
-    assert causes.of_robots("answers 503").startswith("robots.txt answers 503, so ")
+    assert _of_robots("connection refused") == "connection refused"
+    assert _of_robots("timed out").startswith("robots.txt does not come (timed out), so ")
+    assert _of_robots("answers 503").startswith("robots.txt answers 503, so ")

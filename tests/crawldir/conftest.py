@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from database_files import make_families
+from database_files import _make_families
 
 from sitecrawl.crawldir import opening
 
 
 @pytest.fixture(autouse=True)
 def _databases_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "make_families", make_families)
+    monkeypatch.setattr(opening, "_make_families", _make_families)

@@ -9,7 +9,7 @@ import pytest
 from name_server import NO_SUCH_NAME, SILENCE, NameServer
 
 from sitecrawl import http
-from sitecrawl.extensions.resolver import CAres
+from sitecrawl.extensions.resolver import _CAres
 
 ADDRESSES = {
     "both.example": ["192.0.2.1", "2001:db8::1"],
@@ -23,7 +23,7 @@ def asked(*names: str) -> list[Sequence[str] | type[BaseException]]:
     """What comes of each, or the kind of the error."""
 
     async def story(server: NameServer) -> list[Sequence[str] | type[BaseException]]:
-        c_ares = CAres([server.address])
+        c_ares = _CAres([server.address])
         found = await asyncio.gather(*map(c_ares.ask, names), return_exceptions=True)
         await c_ares.close()
         return [type(one) if isinstance(one, BaseException) else one for one in found]

@@ -25,7 +25,7 @@ def opened(path: Path, **how) -> Database:
 
 _TEMPORARY = gettempdir()
 """Not one that a test has put in its place."""
-make_families = opening.make_families
+_make_families = opening._make_families
 """The product's. It makes one after the other, which takes a twentieth of a second, and ten times as long a disk."""
 
 
@@ -38,16 +38,16 @@ def begin_as_copies(new: Callable[[Layout], Path]) -> None:
         if not path.exists() or (path.is_dir() and not any(path.iterdir())):
             shutil.copytree(new(layout), path, dirs_exist_ok=True)
         else:
-            make_families(path, layout, cache)
+            _make_families(path, layout, cache)
 
-    opening.make_families = copy_families
+    opening._make_families = copy_families
 
 
 def made_in(folder: Path, layout: Layout) -> Path:
     """The files of a database as it is made, before anything is written to it."""
     place = folder / layout.format.decode()
     with TemporaryDirectory() as name:
-        make_families(Path(name), layout, Cache(layout.least_cache))
+        _make_families(Path(name), layout, Cache(layout.least_cache))
         return copied(Path(name), place)
 
 

@@ -17,7 +17,7 @@ from maze import GOOD, prose, with_maze
 TOLD = {"STATS_DUMP": True, "LOG_LEVEL": "INFO"}
 
 
-def reason_of(done: subprocess.CompletedProcess[str]) -> str:
+def _reason_of(done: subprocess.CompletedProcess[str]) -> str:
     (reason,) = re.findall(r"'finish_reason': '(\w+)'", done.stderr)
     assert f"Spider closed ({reason})" in done.stderr
     return str(reason)
@@ -34,7 +34,7 @@ def test_a_maze(tmp_path: Path) -> None:
     with LocalWeb(with_maze) as web:
         done = crawl(web.root, tmp_path / "job", **TOLD, SITECRAWL_EXIT_CODES=True, SITECRAWL_TRAP_BUDGET=300)
         assert {f"/good/{n}" for n in range(GOOD)} <= set(web.paths())
-    assert reason_of(done) == "held_back"
+    assert _reason_of(done) == "held_back"
     stats = stats_of(done.stderr)
     left = f"{stats['frontier/held']:,}"
     assert first_line(done) == (
@@ -70,11 +70,11 @@ def test_max_pages(tmp_path: Path) -> None:
     with LocalWeb(with_maze) as web:
         done = crawl(web.root, tmp_path / "job", max_pages=10, **TOLD)
     left = stats_of(done.stderr)["frontier/waiting"]
-    assert reason_of(done) == "max_pages"
+    assert _reason_of(done) == "max_pages"
     assert first_line(done).startswith(f"The crawl stopped: max_pages is reached, and {left:,} URLs wait (")
     with LocalWeb({"/": linked("/a", "/b"), "/a": "a", "/b": "b"}) as web:
         done = crawl(web.root, tmp_path / "other", max_pages=3, **TOLD)
-    assert reason_of(done) == "finished"
+    assert _reason_of(done) == "finished"
     assert first_line(done) == "The crawl finished: nothing is left to fetch."
 
 
@@ -85,7 +85,7 @@ def test_a_site_that_is_noindex(tmp_path: Path) -> None:
         done = crawl(web.root, tmp_path / "job", **TOLD)
         assert set(web.paths()) == {"/", *pages}
     fact = f"{web.root.removeprefix('http://')}: {GOOD} of {GOOD + 1} pages are noindex"
-    assert reason_of(done) == "finished"
+    assert _reason_of(done) == "finished"
     assert first_line(done) == "The crawl finished: nothing is left to fetch."
     assert f"of the sites                  {fact}\n" in done.stderr
     report = scrapy("report", "-d", str(tmp_path / "job"), "-o", "-")
@@ -107,7 +107,7 @@ def test_a_host_that_never_answers(tmp_path: Path) -> None:
         gone = web.root
     settings = {**TOLD, "SITECRAWL_FAILURE_DELAY": 0.01, "RETRY_TIMES": 1}
     done = crawl(f"{gone}/a {gone}/b", tmp_path / "job", **settings)
-    assert reason_of(done) == "finished"
+    assert _reason_of(done) == "finished"
     where = gone.removeprefix("http://")
     assert first_line(done) == f"The crawl fetched no page: connection refused ({where})."
     assert "\nIt ended with 2 known URLs not fetched: 2 failed.\n" in done.stderr

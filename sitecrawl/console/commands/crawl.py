@@ -207,7 +207,7 @@ def _many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | N
     settings, name = _peeked(crawler, given)
     wanted, is_automatic = sharing.workers(settings)
     job = given.get("_job", "")
-    place = directories.named_directory(settings, name, job)
+    place = _named_directory(settings, name, job)
     if place is not None and read_manifest(place) is not None:
         if wanted > 1 and not is_automatic:
             raise OptionError(
@@ -230,6 +230,14 @@ def _many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | N
     directory = directories.directory(crawler.settings, spider.name, job)
     subject = subject_of(made) if declared.SUMMARY.read(crawler.settings) else ""
     return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides, subject)
+
+
+def _named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
+    """Directory named by JOBDIR or by the job `name`; None for a crawl that gets a new one. Raises `OptionError`."""
+    if name:
+        return directories.job_directory(settings, name, scrapyd_job)
+    jobdir = settings.get("JOBDIR")
+    return Path(jobdir) if jobdir else None
 
 
 def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, str]:

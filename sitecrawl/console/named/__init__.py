@@ -10,7 +10,7 @@ import sys
 from types import TracebackType
 
 
-def in_a_line() -> None:
+def _in_a_line() -> None:
     """Print one line without a traceback at Ctrl-C, until Scrapy has handlers of its own."""
     if sys.excepthook is sys.__excepthook__:  # else a program has one of its own
         sys.excepthook = _tell
@@ -23,4 +23,4 @@ def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType 
         sys.__excepthook__(kind, error, trace)
 
 
-in_a_line()  # only Scrapy's command line imports this, and first of all that is ours but the settings
+_in_a_line()  # only Scrapy's command line imports this, and first of all that is ours but the settings

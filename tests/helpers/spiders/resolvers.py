@@ -11,7 +11,7 @@ from scrapy.resolver import CachingThreadedResolver
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import DNSLookupError
 
-from sitecrawl.extensions.resolver import CAres, Resolver
+from sitecrawl.extensions.resolver import Resolver, _CAres
 from sitecrawl.http import addresses, names
 
 PUBLIC = "127.0.0.51"
@@ -49,6 +49,6 @@ class Loopback(Resolver):
     """Ours, on the name server at `NAME_SERVER`, for which it waits a second at most."""
 
     @cached_property
-    def _c_ares(self) -> CAres:
+    def _c_ares(self) -> _CAres:
         vars(names)["_LONGEST"] = 1.0
-        return CAres([os.environ["NAME_SERVER"]])
+        return _CAres([os.environ["NAME_SERVER"]])
