@@ -7,10 +7,9 @@ from sitecrawl.base.shadowing import no_member
 
 if TYPE_CHECKING:
     from middlewares.capture import CaptureMiddleware
-    from middlewares.givenup import GivenUpMiddleware
     from middlewares.limits import DecodingMiddleware, RequestsMiddleware
     from middlewares.links import LinksMiddleware
-    from middlewares.outages import OutagesMiddleware
+    from middlewares.outages import GivenUpMiddleware, OutagesMiddleware
     from middlewares.output import OutputMiddleware
     from middlewares.redirects import RedirectsMiddleware
     from middlewares.refusals import RefusalsMiddleware
@@ -32,7 +31,7 @@ __all__ = [
 _MODULES = {
     "CaptureMiddleware": "capture",
     "DecodingMiddleware": "limits",
-    "GivenUpMiddleware": "givenup",
+    "GivenUpMiddleware": "outages",
     "LinksMiddleware": "links",
     "OutagesMiddleware": "outages",
     "OutputMiddleware": "output",

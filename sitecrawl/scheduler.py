@@ -25,11 +25,12 @@ from twisted.internet.defer import Deferred
 
 from sitecrawl.base import compiled, limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.kept import FeedFiles, SpiderState, Totals
+from sitecrawl.crawl.kept import FeedFiles, SpiderState, Told, Totals
 from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.privates import wake
@@ -77,8 +78,10 @@ class Scheduler(BaseScheduler):
         """Requests that cannot be stored, by visit."""
         self._max_url_length = limits.URL_LENGTH.read(crawler.settings)
         self._alarm: CallLaterResult | None = None
-        self._told = crawl.told
+        terms = configuration.terms(crawler.settings, crawl.access.sheets, crawl.scope)
+        self._told = Told(terms, crawl.scope, crawl.database)
         self._checkpoints = crawl.checkpoints
+        self._checkpoints.add(self._told)
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
 
     @classmethod
@@ -133,8 +136,7 @@ class Scheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
         self._count_left()
-        if self._told is not None:
-            self._told.end(reason)
+        self._told.end(reason)
         self._checkpoints.stop()
         if self._peers.are_there:
             return deferred_from_coro(self._part(reason))

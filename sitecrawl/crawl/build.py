@@ -23,18 +23,16 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration, directories, sharing
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.components import CAPTURE, ROBOTS, WARC, has_component, has_our_scheduler
+from sitecrawl.crawl.components import CAPTURE, ROBOTS, WARC, has_component
 from sitecrawl.crawl.fetches import Fetches, Pages
-from sitecrawl.crawl.found_urls import FoundUrls, UrlKeys
+from sitecrawl.crawl.found_urls import FoundUrls, SeedHosts, Seeding, UrlKeys
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, OurFrontier, own_frontier
-from sitecrawl.crawl.kept import Told
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.page_reading import PageReading, page_reading
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import stop, wake
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.crawl.seeding import SeedHosts, Seeding
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
@@ -126,8 +124,6 @@ class Crawl:
     refusals: Refusals
     pause: Pause
     checkpoints: Checkpoints
-    told: Told | None
-    """Arguments and settings of the run; None without our scheduler."""
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:
@@ -179,13 +175,10 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
     outcomes, seed_hosts, refusals = OutcomeCounts(database), SeedHosts(database), Refusals(database, stats)
     fetches = Fetches(crawler, frontier, pages, outcomes, declared.DUPLICATE_CONTENT.read(settings))
     seeding = Seeding(crawler, frontier, keys, seed_hosts, scope=scope, schemes=schemes, peers=peers, news=news)
-    told = None
-    if has_our_scheduler(settings):
-        told = Told(configuration.terms(settings, access.sheets, scope), scope, database)
     checkpoints = Checkpoints(
         crawler, database, frontier, peers, fetches, ours=ours, files=(reading, pages, database), news=news
     )
-    for part in (seed_hosts, refusals, outcomes, access, store, told):
+    for part in (seed_hosts, refusals, outcomes, access, store):
         if part is not None:
             checkpoints.add(part)
     return Crawl(
@@ -217,7 +210,6 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
         refusals=refusals,
         pause=_pause(crawler, stats, fetches, peers),
         checkpoints=checkpoints,
-        told=told,
     )
 
 

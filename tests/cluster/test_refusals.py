@@ -24,8 +24,8 @@ from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import sharing
+from sitecrawl.crawl.found_urls import _pushed_request
 from sitecrawl.crawl.own_dupefilter import own_class
-from sitecrawl.crawl.seeding import _pushed_request
 from sitecrawl.spiders.generic import GenericSpider
 
 XML = {"Content-Type": "application/xml"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawl.seeding import SeedHosts
+from sitecrawl.crawl.found_urls import SeedHosts
 from sitecrawl.crawldir.database import Database
 
 

@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, IgnoreRequest
 
-from middlewares.givenup import GivenUpMiddleware, HostGivenUp
+from middlewares.outages import GivenUpMiddleware, HostGivenUp
 from sitecrawl.crawl.download_errors import IdleTimeout, NoTls
 
 URL = "http://a.example/x"
