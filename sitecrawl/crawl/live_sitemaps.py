@@ -1,8 +1,7 @@
-"""Looks after the sitemaps of a crawl: visits them when they are due, learns from what they bring.
+"""Visit the sitemaps of a crawl when they are due, and learn from what they bring.
 
-Everything that is asked for is a URL of the frontier like any other: polite to its host, stored, retried. What comes
-back is told from a page by its key alone, which is that of a record in the store: so a sitemap that was found as a
-link of some page is read as a sitemap, too, and a crash loses nothing, for the store is part of each checkpoint.
+Sitemaps are URLs of the frontier like others: politeness, storage and retries are the same. A response is a sitemap
+if the store has a record with its key, also if a page links to it. The store is part of each checkpoint.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _TICK: Final = 1.0
 
 
 class Sitemaps:
-    """See the module. `admits` says which links belong to the crawl; `watch`: it stays for what is visited again."""
+    """See the module. `admits`: whether a link belongs to the crawl. `watch`: keep the crawl open for more visits."""
 
     def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool = False) -> None:
         self._crawler = crawler
@@ -71,7 +70,7 @@ class Sitemaps:
     # What is looked for
 
     def start(self, sites: Iterable[Url], named: Iterable[Url]) -> None:
-        """Look for the sitemaps of `sites`, visit those that are `named`, and from now on all when they are due."""
+        """Look for the sitemaps of `sites`, visit the `named` ones, and begin to visit all that are due."""
         self._discovery.search(sites)
         self.add(named)
         self._ticks.start(_TICK)
@@ -116,7 +115,7 @@ class Sitemaps:
     # What comes back
 
     def parse(self, response: Response, parse_page: Callable[[Response], Iterable[Any]]) -> Any:
-        """The answer to a sitemap's request is read here, and what is a page (or a page, too) by `parse_page`."""
+        """Callback: read the answer to a sitemap's request; call `parse_page` for a page, also if it is both."""
         return self._parse(response, parse_page) if self.expects(response) else parse_page(response)
 
     async def _parse(self, response: Response, parse_page: Callable[[Response], Iterable[Any]]) -> Iterable[Any]:
@@ -232,7 +231,7 @@ class Sitemaps:
             self.store.put(visit.referrer, record)
 
     def _end_visit(self, key: bytes, fetch: Fetch) -> None:
-        """An answer that no spider has seen was none: a failure, a rule of robots.txt, or a redirect."""
+        """End a visit whose answer no spider got: a failure, a rule of robots.txt, or a redirect."""
         if key in self._answered:
             self._answered.discard(key)
             return
@@ -253,7 +252,7 @@ class Sitemaps:
             self._registry.resume(record)
 
     def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
-        """End a visit that brought nothing; addresses that redirected here are asked again."""
+        """End a visit without a sitemap; ask an address that redirected here again."""
         if record.kind == SitemapKind.SITEMAP:
             self._crawl.stats.inc_value("sitemaps/failed")
         schedule.failed(record, now, seconds=seconds)

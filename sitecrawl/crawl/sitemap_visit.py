@@ -1,8 +1,7 @@
-"""What one visit of a sitemap brings: its links to the frontier, newest first, and its own sitemaps to the store.
+"""One visit of a sitemap: its links go to the frontier, newest first, and sitemaps that it names to the store.
 
-A sitemap is read in steps, and its links go to the frontier in slices, with turns for everything else in between.
-Each slice is whole in itself, so a checkpoint may come after any of them: the sitemap's URL waits in the frontier
-until all is done, and after a crash it is read once more, and what is known then is not new.
+It is read in steps, and its links are queued in slices, with turns of the event loop in between. A checkpoint may
+come after each slice: the sitemap's URL stays in the frontier until the end, so after a crash it is read again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _BATCH: Final = 50_000
 _SLICE: Final = 500
 """Links that go to the frontier at a time: some milliseconds."""
 _MAX_REFETCHED: Final = 100_000
-"""Pages under way that are fetched again because a sitemap says that they have changed."""
+"""Most pages under way because a sitemap says that they have changed."""
 _REMEMBERED: Final = 1_000
 """Most links of a visit that are compared with the last visit's, where another worker owns their sites."""
 _DIGEST: Final = 4
@@ -44,7 +43,7 @@ _PROOF: Final = 4
 
 
 class SitemapVisit:
-    """See the module. `refetched`: pages under way because a sitemap says that they have changed → that sitemap."""
+    """See the module. `refetched`: pages under way because a sitemap says that they have changed, with its key."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class SitemapVisit:
         """How many more pages may be fetched again, beside those that earlier visits still wait for."""
 
     async def run(self) -> int | None:
-        """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
+        """Queue what the sitemap lists. Returns the number of new links to pages; None if it is no sitemap.
 
         Raises `Stopping`.
         """
@@ -154,15 +153,13 @@ class SitemapVisit:
                 self._pages += [(date, link) for link in links if self._registry.admits(link)]
 
     def _speaks_for(self, url: Url) -> bool:
-        """What a person names, they vouch for. A page also speaks for the other hosts of its site: people follow
-        its links there.
-        """
+        """Whether the sitemap may list `url`. One named by hand may list all; an HTML page also its site's hosts."""
         if self._record.how == How.HAND or may_list(self._record.host, self._vouchers, url.host):
             return True
         return self._report.form == Form.HTML and site_of(url.host) == site_of(self._record.host)
 
     async def _queue(self) -> None:
-        """One batch: the sitemaps first, which may have something newer."""
+        """Queue one batch, sitemaps first, as they may list newer pages."""
         sitemaps, self._sitemaps = self._sitemaps, []
         pages, self._pages = self._pages, []
         keyed = {self._registry.key(entry.url): entry for entry in reversed(sitemaps)}
@@ -178,9 +175,9 @@ class SitemapVisit:
             await self._pause()
 
     def _queue_sitemaps(self, entries: Iterable[tuple[bytes, Entry]], rest: int) -> int:
-        """What an index names: new ones share its credit; of those it knows it says whether they have changed.
+        """Queue new sitemaps that an index names, which share its credit; note the index's dates of known ones.
 
-        `rest`: there are so many new ones, these included. Gives how many of these are.
+        `rest`: number of new ones in this and later slices. Returns how many of `entries` are new.
         """
         record, registry = self._record, self._registry
         new: list[tuple[bytes, SitemapRecord]] = []
@@ -217,8 +214,8 @@ class SitemapVisit:
             self._refetch({link.key: date for date, link in pages if 0 < date <= now})
 
     def _new_elsewhere(self) -> int:
-        """How many links to sites of other workers the last visit did not bring: these alone know what is new, and a
-        sitemap that lists nothing but such sites would pass for one without news.
+        """Number of links to sites of other workers that the last visit did not list. Only those workers know which
+        are new in the crawl, and without this count a sitemap of such links would seem to have no news.
         """
         if Capability.RECORDS in self._crawl.frontier.can:
             return 0

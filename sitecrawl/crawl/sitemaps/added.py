@@ -1,7 +1,7 @@
-"""Sitemaps that a person adds to a crawl, whether it runs or not: files in its directory, which the crawl takes in.
+"""Sitemaps that a user adds to a crawl, running or not, by files in its directory.
 
-Each `leave` writes one file, whole from the first moment that it has its name. The crawl deletes it when what it says
-has been part of a checkpoint; so a crash forgets none, and at worst a sitemap is visited once more.
+`leave` writes one file atomically. The crawl deletes it after the checkpoint with its content, so a crash loses none,
+and at worst a sitemap is visited once more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def leave(directory: Path, urls: Iterable[Url]) -> None:
 
 
 class Added(Participant):
-    """What has been left in `directory`. It is part of every checkpoint."""
+    """Sitemaps that were left in `directory`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -49,7 +49,6 @@ class Added(Participant):
         return [url for file in sorted(files) for url in _read(file)]
 
     def committed(self) -> None:
-        """What was taken is in the store of sitemaps, and so on disk."""
         for file in self._taken:
             file.unlink(missing_ok=True)
         self._taken.clear()

@@ -1,4 +1,4 @@
-"""Entries of a sitemap, and facts about it as a whole."""
+"""Entries of a sitemap with their dates and URLs, and facts about it as a whole."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ _WEB: Final = ("http://", "https://", "HTTP://", "HTTPS://")
 
 
 class Resolver:
-    """Makes URLs of the texts of a sitemap at `base`; without a base, of absolute ones alone."""
+    """Makes URLs of texts in a sitemap at `base`; without `base` only of absolute ones."""
 
     def __init__(self, base: str | None) -> None:
         self._base = base
@@ -143,12 +143,12 @@ class Resolver:
             self._bare += (parse(base).host + "/",)
 
     def rebase(self, base: str) -> None:
-        """What comes from here on is relative to `base`, which itself may be."""
+        """Make later URLs relative to `base`, which may be relative itself."""
         if base and (url := self.url(base)) is not None:
             self._base = url.href
 
     def url(self, text: str, *, absolute: bool = False) -> Url | None:
-        """The http(s) URL that `text` is, or stands for; None for anything else. `absolute`: nothing is guessed."""
+        """The http(s) URL of `text`; None for others. `absolute`: no relative one."""
         try:
             if text.startswith(_WEB):
                 return parse(text)

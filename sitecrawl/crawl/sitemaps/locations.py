@@ -1,7 +1,7 @@
-"""Where a site's sitemaps may be, and whether what is there is one. No network: see `crawl.live_sitemaps`.
+"""Where a site's sitemaps may be, and whether a response is one. Without network: see `crawl.live_sitemaps`.
 
-In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, one after
-the other, the likeliest first (`addresses.txt`). None of them ends the search: a site may have several.
+In this order: those that robots.txt names; links of the front page that are called so; the usual addresses, the
+likeliest first (`addresses.txt`). All are tried, as a site may have several.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Reading sitemaps of every form, as a stream, whatever came: nothing in them raises.
+"""Read sitemaps of every form, as a stream. No input raises an error.
 
     entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := ParseReport())
 
-The bytes decide what they are; neither name nor header does. XML and text are read in memory that does not grow with
-their size. HTML and JSON have to be read as a whole, so only their first `_MAX_WHOLE` bytes are.
+The form is told by the content, not by name or header. XML and text are read in constant memory; of HTML and JSON,
+which are read as a whole, only the first `_MAX_WHOLE` bytes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ _PIECE: Final = 64 << 10
 
 
 def _unpacked(chunks: Iterable[bytes], report: ParseReport, max_bytes: int) -> Iterator[bytes]:
-    """`chunks` without gzip, should they begin as gzip does: with all its members, up to where it is damaged.
-
-    It ends at `max_bytes` or `MAX_MEMBERS`. A piece may be empty: each is a step of work, however little it brings.
+    """Unpack `chunks` if they are gzip: all members, up to damage, `max_bytes` or `MAX_MEMBERS`. Each piece is a step
+    of work, and may be empty.
     """
     stream = iter(chunks)
     head = b""
@@ -120,7 +119,7 @@ _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 
 
 def chunks_of(body: bytes) -> Iterator[bytes]:
-    """`body` in pieces that can be read one after the other."""
+    """Split `body` into pieces of `_CHUNK` bytes."""
     return (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
 
 
@@ -132,10 +131,10 @@ def read_sitemap(
     label: str | None = None,
     limits: Limits = LIMITS,
 ) -> Iterator[Entry]:
-    """The entries of the sitemap at `url`, in their order; `report` is whole when they have ended.
+    """Yield the entries of the sitemap at `url`; at the end `report` is complete.
 
-    `label` is the charset that its header names. Without `url` relative URLs are none. What is no sitemap has no
-    entries, and the form `UNKNOWN`.
+    `label`: charset by the header. Without `url`, relative URLs are skipped. Other content has no entries, and the
+    form `UNKNOWN`.
     """
     return chain.from_iterable(read_in_steps(chunks, url, report, label=label, limits=limits))
 
@@ -149,10 +148,8 @@ def read_in_steps(
     limits: Limits = LIMITS,
     page_reader: PageReader = read_page,
 ) -> Iterator[list[Entry]]:
-    """As `read_sitemap`, a step at a time: each gives the entries that end in the next `_CHUNK` bytes, if any do.
-
-    So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
-    JSON are one step.
+    """As `read_sitemap`, in steps: each yields the entries, perhaps none, that end in the next `_CHUNK` bytes, so
+    that the caller can pause. HTML and JSON are one step.
     """
     most = limits.max_bytes
     stream = _measured(_unpacked(_unpacked(chunks, report, most), report, most), report, limits)
@@ -216,7 +213,7 @@ def _head_of(stream: Iterator[bytes]) -> bytes:
 
 
 def _charset(head: bytes, label: str | None) -> str:
-    """A byte order mark, the XML declaration, the header, UTF-8: the header is the least to be believed."""
+    """Charset by byte order mark, XML declaration, header (the least reliable), or else UTF-8."""
     if match := _UTF_16.match(head):
         return "utf-16be" if match["big"] else "utf-16le"
     if declared := _XML_ENCODING.search(head[:1024]):
@@ -235,7 +232,7 @@ def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _bytes_as_text(error: UnicodeError) -> tuple[str, int]:
-    """What is no UTF-8 is mostly Windows-1252."""
+    """Error handler: decode invalid UTF-8 as Windows-1252."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("windows-1252", "replace"), error.end
 
@@ -270,7 +267,7 @@ def _first_line(text: str) -> str:
 
 
 def _read_text(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:
-    """A URL a line; `#` begins a comment, and what follows the URL is not its part."""
+    """Read one URL a line, up to white space; `#` begins a comment."""
     for lines in _lines(pieces):
         found = []
         for line in lines:
@@ -286,7 +283,7 @@ def _read_text(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -
 
 
 def _lines(pieces: Iterable[str]) -> Iterator[list[str]]:
-    """The lines that end in each piece, of which the longest are cut beyond what a URL may have."""
+    """Yield the lines that end in each piece; long ones are cut."""
     tail = ""
     for piece in pieces:
         *lines, tail = (tail + piece.replace("\ufeff", "").replace("\r", "\n")).split("\n")

@@ -1,14 +1,14 @@
-"""Sitemaps and feeds in XML, read as tags: one pass, in memory that does not grow, whatever is wrong with them.
+"""Read sitemaps and feeds in XML by their tags: one pass, constant memory, however broken they are.
 
-Why no XML parser: docs/sitemaps.md has the measurements. expat ends at the first error, so everything would have to
-be mended before it or resumed behind it; lxml's recovery loses what follows a stray `<`, an unquoted attribute or a
-second XML declaration. Tags are read faster than either, and there are no entities to expand.
+Why no XML parser (measurements in docs/sitemaps.md): expat ends at the first error; lxml's recovery loses what
+follows a stray `<`, an unquoted attribute or a second XML declaration. Reading tags is faster than either, and
+expands no entities.
 
-What counts is the names of elements, without prefix and case: so no namespace can be wrong. `loc` belongs to the
-`url` or `sitemap` around it, unless an element such as `image:image` stands between.
+Elements are known by name, without prefix and case, so a wrong namespace does not matter. `loc` belongs to the `url`
+or `sitemap` around it, unless an element such as `image:image` is between them.
 
-One grammar, in two readings: `_TOKEN` finds the tags that count, whatever stands between; `_ENTRY` takes an entry of
-the commonest shape in one match, where tags would say the same.
+There are two readings of one grammar: `_TOKEN` finds single tags; `_ENTRY` matches a whole entry of the usual shape,
+with the same result.
 
 Invariants: how the text is cut into pieces makes no difference; every character is looked at a bounded number of
 times; what is kept between two pieces is at most `_MAX_TAG`, the texts of one element and the URLs of one entry.
@@ -27,7 +27,7 @@ from sitecrawl.crawl.sitemaps.entry import Entry, Form, ParseReport, Problem, Re
 from sitecrawl.urls.url import Url
 
 _MAX_TAG: Final = 64 << 10
-"""Characters. What is longer is no tag, but text that begins with `<`."""
+"""Most characters of a tag; longer ones are text that begins with `<`."""
 _MAX_TEXT: Final = 16 << 10
 """Characters of an element that are kept: twice the longest URL."""
 _LONGEST_DATE: Final = 100
@@ -89,7 +89,7 @@ _REFERENCE = expression(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-
 
 
 def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:
-    """The entries of a document of `form`, whose text comes in `pieces`: those that end in each, and at the end."""
+    """Yield the entries of a document of `form` that end in each of the `pieces` of its text."""
     reader = _Reader(form, resolver, report)
     for piece in pieces:
         reader.feed(piece)
@@ -162,7 +162,7 @@ class _Reader:
                 self._open(name.lower(), (prefix or "").lower(), attributes)
 
     def _enter(self, opening: str) -> None:
-        """A comment or a CDATA section begins; or entities are declared."""
+        """Begin a comment or a CDATA section; or note that entities are declared."""
         if opening == "<!--":
             self._until = "-->"
         elif opening.startswith("<!["):
@@ -171,7 +171,7 @@ class _Reader:
             self._report.problems |= Problem.ENTITIES
 
     def _leave(self, text: str, position: int, end: int) -> int:
-        """Look for the end of the comment or CDATA section; gives where the text is to be read on."""
+        """Look for the end of the comment or CDATA section. Returns the position after it."""
         close = text.find(self._until, position)
         stop = close if close >= 0 else max(position, len(text) - len(self._until) + 1)
         if self._until == "]]>":
@@ -221,7 +221,7 @@ class _Reader:
             self._take()
 
     def _take(self) -> None:
-        """The open leaf is over: its text counts."""
+        """End the open leaf, and keep its text."""
         name, text = self._leaf, "".join(self._texts)[:_MAX_TEXT]
         self._leaf, self._texts, self._length = "", [], 0
         text = (_ANY_TAG.sub("", text) if "<" in text else text).strip()
@@ -247,7 +247,7 @@ class _Reader:
             self._fallback = self._fallback or text
 
     def _link(self, attributes: dict[str, str]) -> None:
-        """Atom's link, and XHTML's in a urlset."""
+        """Keep the URL of a `link` of Atom, or of XHTML in a urlset."""
         for href in _alternate(attributes) if not self._container else ():
             if self._form == Form.ATOM:
                 self._loc = self._loc or href
@@ -257,7 +257,7 @@ class _Reader:
     # Entries
 
     def end(self) -> None:
-        """The document is over: an open entry counts if its URL is whole."""
+        """End the document; an open entry counts if its URL is complete."""
         if self._record or self._until:
             self._report.problems |= Problem.TORN
         self._leaf = ""
@@ -267,7 +267,7 @@ class _Reader:
     def _read_entry(
         self, record: str, loc: str | None, lastmod: str | None, changefreq: str | None, rest: str
     ) -> bool:
-        """The entry of one match of `_ENTRY`; False without a `loc`, where its text may be its URL."""
+        """Take the entry of a match of `_ENTRY`; False without a `loc`."""
         loc, date = loc.strip() if loc else "", lastmod.strip() if lastmod else ""
         frequency = changefreq.strip() if changefreq else ""
         alternates: list[str] = []
@@ -329,7 +329,7 @@ class _Reader:
 
 
 def _end_of_whole_tokens(text: str) -> int:
-    """Up to where `text` has no token that may go on behind its end."""
+    """Length of the part of `text` without an unfinished token at its end."""
     last = text.rfind("<")
     if last < 0 or len(text) - last > _MAX_TAG or text.find(">", last) >= 0:
         return len(text)
@@ -342,7 +342,7 @@ def _changefreq(text: str) -> str | None:
 
 
 def _alternate(attributes: dict[str, str]) -> list[str]:
-    """The URL of an alternate link, if it is one and has any."""
+    """URL of a link, if it is an alternate one."""
     href = attributes.get("href")
     return [href] if href and attributes.get("rel", "alternate").lower() == "alternate" else []
 
@@ -353,7 +353,7 @@ def _attributes(text: str) -> dict[str, str]:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """What a reference stands for; itself where that is unknown: `&` is not escaped in many a URL."""
+    """Character of a reference; the reference itself if unknown, as `&` is often unescaped in URLs."""
     decimal, hexadecimal, name = reference.groups()
     if name is not None:
         return html5.get(f"{name};", reference[0])

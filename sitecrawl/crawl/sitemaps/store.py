@@ -1,4 +1,4 @@
-"""All sitemaps of a crawl, in its database: what they were, and which is to be visited next.
+"""All sitemaps of a crawl, in its database, and the times of their next visits.
 
 One row a sitemap in the family `sitemaps`; its key is the fingerprint of its URL, so it is the frontier's key, too.
 The changes of a checkpoint go into its batch. In memory: the records of the crawl's sitemaps, a heap of their next
@@ -43,7 +43,7 @@ class SitemapStore(Participant):
         self.reload()
 
     def reload(self) -> None:
-        """Read what the database has now, after a checkpoint. What it has not, here alone is known."""
+        """Read the records of the database again, after a checkpoint. Others stay."""
         for key, data in self._database.scan(_FAMILY):
             self._index(key, SitemapRecord.unpack(data))
 
