@@ -68,8 +68,6 @@ class Entry:
     """`always` to `never`, as the sitemap says."""
     alternates: list[Url] = field(default_factory=list)
     """The same page in other languages or for other devices."""
-    media: list[Url] = field(default_factory=list)
-    """Images and videos on the page."""
 
 
 @dataclass(slots=True)

@@ -32,8 +32,8 @@ _MAX_TEXT: Final = 16 << 10
 """Characters of an element that are kept: twice the longest URL."""
 _LONGEST_DATE: Final = 100
 _SURROGATES: Final = (0xD800, 0xDFFF)
-_MAX_EXTRAS: Final = 1000
-"""Alternates, and media, of one entry; the protocol of image sitemaps allows so many."""
+_MAX_ALTERNATES: Final = 1000
+"""Most alternates of one entry."""
 
 ROOTS: Final = {
     "urlset": Form.URLSET,
@@ -48,10 +48,9 @@ _RECORDS: Final = {
     Form.RSS: frozenset({"item"}),
     Form.ATOM: frozenset({"entry"}),
 }
-_URLS: Final = frozenset({"loc", "link", "guid", "content_loc", "player_loc"})
 _DATES: Final = ("lastmod", "updated", "modified", "pubdate", "date", "published", "issued", "publication_date")
 """The first that an entry has is when it last changed."""
-_LEAVES: Final = _URLS.union(_DATES, {"changefreq"})
+_LEAVES: Final = frozenset({"loc", "link", "guid", "changefreq", *_DATES})
 _CHANGEFREQS: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _CONTAINERS: Final = frozenset({"image", "video", "news", "content", "source", "author", "pagemap"})
 """Elements whose `loc`, `link` and dates are not the entry's own."""
@@ -82,7 +81,7 @@ often. The tokens give the same, in two to four times the time.
 
 No group within what is repeated: CPython's re can lose its place there, and then raises `SystemError`.
 """
-_PART = expression(rf"<(?:(loc|lastmod|changefreq|image:loc)>({_TEXT})<|xhtml:link\s([^<>]*+))")
+_PART = expression(rf"<(?:(loc|lastmod|changefreq)>({_TEXT})<|xhtml:link\s([^<>]*+))")
 _ATTRIBUTE = expression(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _ANY_TAG = expression(r"<[^<>]*+>")
 _REFERENCE = expression(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
@@ -125,7 +124,6 @@ class _Reader:
         self._dates: dict[str, str] = {}
         self._changefreq: str | None = None
         self._alternates: list[str] = []
-        self._media: list[str] = []
 
     def take(self) -> list[Entry]:
         """The entries that have ended since the last call."""
@@ -227,10 +225,7 @@ class _Reader:
         text = (_ANY_TAG.sub("", text) if "<" in text else text).strip()
         if not name or not text:
             return
-        if self._container in {"image", "video"}:
-            if name in _URLS and len(self._media) < _MAX_EXTRAS:
-                self._media.append(text)
-        elif name in _DATES:
+        if name in _DATES:
             if not self._container or (self._container, name) == ("news", "publication_date"):
                 self._dates.setdefault(name, text[:_LONGEST_DATE])
         elif not self._container:
@@ -251,7 +246,7 @@ class _Reader:
         for href in _alternate(attributes) if not self._container else ():
             if self._form == Form.ATOM:
                 self._loc = self._loc or href
-            elif self._form != Form.RSS and len(self._alternates) < _MAX_EXTRAS:
+            elif self._form != Form.RSS and len(self._alternates) < _MAX_ALTERNATES:
                 self._alternates.append(href)
 
     # Entries
@@ -271,12 +266,9 @@ class _Reader:
         loc, date = loc.strip() if loc else "", lastmod.strip() if lastmod else ""
         frequency = changefreq.strip() if changefreq else ""
         alternates: list[str] = []
-        media: list[str] = []
         for name, text, attributes in _PART.findall(rest) if rest else ():
             word = (text.replace("<![CDATA[", "").replace("]]>", "") if "<" in text else text).strip()[:_MAX_TEXT]
-            if name == "image:loc":
-                media += [word] if word else ()
-            elif name == "loc":
+            if name == "loc":
                 loc = loc or word
             elif name == "lastmod":
                 date = date or word
@@ -297,7 +289,6 @@ class _Reader:
                 unix_time(date[:_LONGEST_DATE]) if date else None,
                 _changefreq(frequency) if frequency else None,
                 self._urls(alternates) if alternates else [],
-                self._urls(media) if media else [],
             )
         )
         return True
@@ -311,13 +302,12 @@ class _Reader:
             self._report.skip(self._loc or self._fallback)
         else:
             date = next((self._dates[name] for name in _DATES if name in self._dates), "")
-            extras = self._urls(self._alternates), self._urls(self._media)
-            when = unix_time(date) if date else None
-            self._found.append(Entry(url, self._record == "sitemap", when, self._changefreq, *extras))
+            when, alternates = unix_time(date) if date else None, self._urls(self._alternates)
+            self._found.append(Entry(url, self._record == "sitemap", when, self._changefreq, alternates))
         self._forget()
 
     def _urls(self, texts: list[str]) -> list[Url]:
-        return [url for text in texts[:_MAX_EXTRAS] if (url := self._url(text)) is not None]
+        return [url for text in texts[:_MAX_ALTERNATES] if (url := self._url(text)) is not None]
 
     def _url(self, text: str, *, absolute: bool = False) -> Url | None:
         if "&" in text:
