@@ -93,7 +93,7 @@ class Checkpoints:
 
     def start(self) -> None:
         """Start the timer."""
-        self._memory.begin()
+        logging.getLogger().addHandler(self._memory)
         self._timer = create_looping_call(self.run)
         self._timer.start(_SECONDS, now=False)
 
@@ -169,7 +169,7 @@ class Checkpoints:
             self._close()
 
     def _close(self) -> None:
-        self._memory.end()
+        logging.getLogger().removeHandler(self._memory)
         try:
             self.close_files()
         except StorageError as error:
@@ -203,8 +203,8 @@ class Checkpoints:
 
 
 class MemoryWatch(logging.Handler):
-    """Calls `found` once between `begin` and `end`, when a `MemoryError` is logged in any thread: the crawl ends, and
-    keeps the last checkpoint.
+    """Handler of the root logger that calls `found` at the first `MemoryError` logged in any thread: the crawl ends,
+    and keeps the last checkpoint.
 
     A `MemoryError` may come from half way through a change, so the state in memory may be inconsistent and is not
     stored. No code handles one, so each is logged in the end by Scrapy, Twisted or asyncio.
@@ -214,14 +214,8 @@ class MemoryWatch(logging.Handler):
         super().__init__()
         self._found = found
 
-    def begin(self) -> None:
-        logging.getLogger().addHandler(self)
-
-    def end(self) -> None:
-        logging.getLogger().removeHandler(self)
-
     def emit(self, record: logging.LogRecord) -> None:
         kind = record.exc_info[0] if record.exc_info else None
         if kind is not None and issubclass(kind, MemoryError):
-            self.end()
+            logging.getLogger().removeHandler(self)
             self._found()
