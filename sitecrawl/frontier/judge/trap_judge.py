@@ -78,9 +78,8 @@ class TrapJudge:
         """By the unit's key: a host's, or a section's."""
 
     def remember(self, host: Host) -> list[Section | None]:
-        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back.
-
-        Returns what was set free; None stands for the host itself.
+        """Take up a host that was read from disk: register what of it is demoted, or set it free where this crawl
+        holds nothing back. Returns what was set free; None stands for the host itself.
         """
         demoted = [section for section in (None, *host.sections.values()) if (section or host).trap.demoted]
         freed = [unit for unit in demoted if not self._stays((unit or host).trap)]
@@ -94,7 +93,7 @@ class TrapJudge:
         return self._joins if trap.is_joined else self.options.hold or trap.is_apart
 
     def is_demoted(self, key: bytes) -> bool:
-        """Whether what the host with this key links to is worth less for that: of one that is full it is not."""
+        """Whether the host with this key passes no trust on: it is held back, and not for being full."""
         held = self.demoted.get(key)
         return held is not None and not held[0].trap.is_full
 
@@ -196,8 +195,9 @@ class TrapJudge:
         return changed
 
     def _says_nothing(self, host: Host, section: Section) -> bool:
-        """What it leads to does not count: that is of its host, and says nothing either. What such sections alone
-        bring has no end, either, as the days of a calendar. In a long drought that does not matter.
+        """Whether a section is to be left on a host that has dried up: hardly a fetch of it said anything new, and it
+        is held back, has no end in sight, or is brought by such sections alone, as the days of a calendar are. In a
+        long drought the first is enough.
         """
         is_poor = section.looked_at >= ENOUGH and section.news <= FEW * section.looked_at
         if not self.options.hold or not is_poor or section.is_requisites:
@@ -266,7 +266,7 @@ class TrapJudge:
         return grows and is_beside and _size_of(free) > self._allowed(host)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
-        """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
+        """Whether it brings almost nothing, and its host more: where all is `noindex`, nothing is worthless."""
         return section.recent < self.options.worthless and host.good > MATTERS * host.fetched
 
     def _allowed(self, host: Host) -> float:
@@ -381,7 +381,7 @@ def _size_of(sections: Iterable[Section]) -> int:
 
 
 def is_brought(host: Host, section: Section) -> bool:
-    """Whether nobody but traps brings any of a section's URLs."""
+    """Whether sections that are held back have brought all of a section's URLs, or nearly all."""
     key = section.key[-KEY_BYTES:]
     feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
     brought = sum([one.brought.get(key, 0) for one in feeders if one is not section])

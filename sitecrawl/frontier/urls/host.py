@@ -82,9 +82,9 @@ class Host:
     picks: int = 0
     """URLs of it that were taken in turn (`portfolio`)."""
     passed: int = 0
-    """Of what breadth first would take, in its order, how many are done (`levels`)."""
+    """How many URLs, in the order of breadth first, are done (`breadth`)."""
     rich: int = 0
-    """Of what credit alone would take, in its order, how many are done."""
+    """How many URLs, in the order of credit alone, are done."""
     ahead: Counter[int] = field(default_factory=Counter)
     """Picks of other orders that credit alone has not come to yet, by their class of credit: in memory only."""
     judged: int = 0

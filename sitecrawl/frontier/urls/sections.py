@@ -43,7 +43,7 @@ class Section:
     known: int = 0
     """URLs of it that were ever queued; of requisites none, for they are no pages."""
     own: int = 0
-    """Of these, those first seen on a page of its circle: nobody else vouches for them."""
+    """Of these, those that were first seen on a page of its own circle."""
     fetched: int = 0
     """Visits that came to an end with or without a response."""
     good: int = 0
@@ -53,7 +53,7 @@ class Section:
     volatile: int = 0
     """Of the queued, how many are in memory only."""
     trials: float = 0.0
-    """Fetches of it, as far as they count still: one that is `ENOUGH` fetches old counts 1/e."""
+    """Fetches of it, old ones for less: one that is `ENOUGH` fetches old counts 1/e."""
     successes: float = 0.0
     """Of these, the good ones."""
     leads: float = 0.0

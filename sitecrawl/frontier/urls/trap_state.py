@@ -58,9 +58,9 @@ class TrapState:
     then: float = 0.0
     """The share of these, up to when it was measured."""
     fell: bool = False
-    """Whether that share was smaller than before."""
+    """Whether that share was smaller than the one before it."""
     falls: bool = False
-    """Whether it is, or was: then there is an end to the section."""
+    """Whether it is smaller now, or was when it was measured: then an end to the section is in sight."""
     fell_at: int = 0
     """Bits of the number of URLs that were known when it was smaller than before for the last time."""
     sure_share: float = 0.0
