@@ -31,6 +31,8 @@ SAMPLES: Final = 3
 """URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
 PRIOR: Final = 1.0
 """Fetches that count for what is believed of a section beforehand."""
+DOUBT: Final = 2.0
+"""Fetches that a section is doubted for where others are to be paid for leading to it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -136,7 +138,7 @@ class Section:
     @property
     def shown(self) -> float:
         """The share of good pages that it has shown of late, from 0 to 1; nothing where it is untried."""
-        return self.successes / (self.trials + PRIOR)
+        return self.successes / (self.trials + DOUBT)
 
     @property
     def recent(self) -> float:
