@@ -23,7 +23,7 @@ def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes,
     """For every section its circle, named after the least of its sections.
 
     `brought` says of every section how many URLs of which others its pages brought first, `shapes` what they are. An
-    edge counts if it brought a part that matters of what the strongest edge to the same section did.
+    edge counts if it brought two, and a part that matters of what the strongest edge to the same section did.
     """
     strongest: dict[bytes, int] = {}
     for targets in brought.values():
@@ -31,7 +31,9 @@ def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes,
             strongest[target] = max(strongest.get(target, 0), urls)
     edges = {
         source: [
-            target for target, urls in targets.items() if target in brought and urls >= MATTERS * strongest[target]
+            target
+            for target, urls in targets.items()
+            if target in brought and urls > 1 and urls >= MATTERS * strongest[target]
         ]
         for source, targets in brought.items()
     }
