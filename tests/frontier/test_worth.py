@@ -38,10 +38,11 @@ def test_parts():
     assert parts_of("/wiki/*") == ["/wiki/*"]
 
 
-@given(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1))
-def test_worth_is_a_share(good, bad, leads):
+@given(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1), st.integers(0, 100))
+def test_worth_is_a_share(good, bad, leads, trap_like):
     """Whatever a section has brought, hope and worth are shares."""
     host, (section,) = host_of("/x")
+    section.trap_like = trap_like
     learn(host, section, good, bad, leads=leads)
     weigh(section, host.kin)
     assert 0 < section.hope <= 1
@@ -121,6 +122,14 @@ def test_what_is_slow_waits_for_what_is_quick(tmp_path):
         slow += not is_quick
     assert slow <= 20
     put_away(crawl.database)
+
+
+def test_what_looks_like_a_trap_is_worth_less():
+    host, (plain, like) = host_of("/x", "/y")
+    like.trap_like = 100
+    learn(host, plain, 9, 1)
+    learn(host, like, 9, 1)
+    assert like.worth < plain.worth / 100
 
 
 def lead(host: Host, index: Section, items: Section, fetches: int) -> None:

@@ -21,7 +21,7 @@ from sitecrawl.frontier.urls.options import ENOUGH, MATTERS
 from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQ8xQdddddddd4s")
+_HEAD = struct.Struct(">QQQQQQdddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 REQUISITES: Final = "requisites"
@@ -54,6 +54,8 @@ class Section:
     """URLs that are not done: waiting or in flight."""
     volatile: int = 0
     """Of the queued, how many are in memory only."""
+    trap_like: int = 0
+    """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
     trials: float = 0.0
     """Fetches of it, old ones for less: one that is `ENOUGH` fetches old counts 1/e."""
     successes: float = 0.0
@@ -150,12 +152,18 @@ class Section:
         """Whether more than `MATTERS` of its fetches, of late, gave a good page."""
         return self.successes > MATTERS * self.trials
 
+    @property
+    def innocence(self) -> float:
+        """From `MATTERS`, where all of its URLs look like a trap's, to 1."""
+        return 1 - (1 - MATTERS) * self.trap_like / max(self.known, 1)
+
     def pack(self) -> bytes:
         head = _HEAD.pack(
             self.known,
             self.fetched,
             self.good,
             self.queued - self.volatile,
+            self.trap_like,
             self.own,
             self.trials,
             self.successes,
@@ -186,8 +194,8 @@ class Section:
             section.last = b"".join(itertools.starmap(_SAMPLE.pack, _SAMPLE.iter_unpack(data[end + 1 : shape])))
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
-        section.known, section.fetched, section.good, section.queued, section.own = numbers[:5]
-        section.trials, section.successes, section.leads, section.led = numbers[5:9]
-        section.received, section.turn, section.hope, section.worth, section.circle = numbers[9:]
+        section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
+        section.own, section.trials, section.successes, section.leads, section.led = numbers[5:10]
+        section.received, section.turn, section.hope, section.worth, section.circle = numbers[10:]
         section.trap = trap
         return section

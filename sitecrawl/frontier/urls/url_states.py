@@ -11,6 +11,7 @@ Invariants, between two calls:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from time import gmtime
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
@@ -35,6 +36,7 @@ from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, F
 from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.page.items import Link
+from sitecrawl.urls.trap_signs import trap_signs
 from sitecrawl.urls.url import CRAWLED, parse
 
 _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
@@ -84,6 +86,7 @@ class UrlStates:
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
         self._given_up = GivenUp(database)
+        self._present_year = gmtime(wall()).tm_year
         self.form_section: Callable[[Host, Link], Section | None] = lambda host, found: None
         """Gives the section of a rule for a link that is another form of a page: see `frontier.forms.forms`."""
 
@@ -171,6 +174,7 @@ class UrlStates:
         else:
             host.known += 1
             section.known += 1
+            section.trap_like += bool(trap_signs(found.url, self._present_year))
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
         if self._breadth is not None and not flags & _NO_LEVEL and host is not page_host:

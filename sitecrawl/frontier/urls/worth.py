@@ -75,4 +75,4 @@ def look_again(section: Section, sections: Mapping[bytes, Section]) -> None:
 def weigh(section: Section, kin: Kin) -> None:
     """Reckon anew what `section` is worth."""
     section.hope = (section.successes + PRIOR * kin.prior(section)) / (section.trials + PRIOR)
-    section.worth = ((section.hope + section.leads) / 2) ** POWER / section.cost
+    section.worth = ((section.hope + section.leads) / 2 * section.innocence) ** POWER / section.cost
