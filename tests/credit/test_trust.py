@@ -96,6 +96,16 @@ def test_a_demoted_host_passes_nothing_on():
     assert graph.trust(A) > 0
 
 
+def test_what_only_a_demoted_host_leads_to():
+    """Whatever is behind a host that is held back is not reached, unless somebody else leads there."""
+    c = bytes(8)
+    graph = graph_of((SEED, A), (A, B), (B, c))
+    assert graph.reached(never) == {SEED, A, B, c}
+    assert graph.reached({A}.__contains__) == {SEED, A}
+    graph.link(SEED, {c: 1.0})
+    assert graph.reached({A}.__contains__) == {SEED, A, c}
+
+
 def test_more_pages_that_link_pass_on_more():
     """A host's trust is split by how many of its pages link where."""
     graph = HostGraph((), [(SEED, 1.0)])

@@ -10,6 +10,7 @@ from database_files import put_away
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.portfolio import SHARE
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
@@ -405,6 +406,44 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
     assert 0.7 < section.trap.novelty < 5
     assert len(crawl.surf(links_of)) == 1001 - 20
     assert crawl.frontier.figures.waiting == 0
+
+
+@pytest.mark.parametrize(("web", "walks"), [(Minting, True), (Calendar, False)])
+def test_the_graph_is_walked_for_hosts_that_are_held_back(bench, monkeypatch, web, walks):
+    """What only such hosts lead to is looked for while there are any, and not for a section that is held back."""
+    walked: list[object] = []
+    reached = HostGraph.reached
+
+    def counted(*given):
+        walked.append(given)
+        return reached(*given)
+
+    monkeypatch.setattr(HostGraph, "reached", counted)
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(web())
+    assert crawl.frontier.judge.demoted
+    assert bool(walked) == walks
+
+
+def test_what_only_a_trap_leads_to(bench):
+    """Nobody but a host that is held back leads to the others of its farm: they are held back with it, and sooner."""
+    crawl = bench(traps=TrapOptions(min_fetches=20, host_size=200, allowance=30))
+
+    def links_of(address):
+        host = address.split("/")[2]
+        if not host.startswith("farm"):
+            return [*articles(), url("p/0", "farm0.example")]
+        minted = [url(f"p/{3 * number_of(address) + n}", host) for n in range(1, 4)]
+        return [*minted, url("p/0", f"farm{number_of(address) % 10}.example")]
+
+    crawl.add("home")
+    fetched = crawl.surf(links_of)
+    assert crawl.frontier.is_finished()
+    assert sum("/art/" in address for address in fetched) == 100
+    farm = [host_named(crawl, f"farm{number}.example") for number in range(10)]
+    assert all(host.trap.demoted for host in farm)
+    assert max(host.trap.tried for host in farm[1:]) < 20 <= farm[0].trap.tried
 
 
 def test_the_finite_parts_of_a_host_that_is_held_back(bench):

@@ -141,6 +141,18 @@ class HostGraph:
             self.outflow = {host: moved.pop(host) for host in list(moved) if not self._is_here(host)}
         self._trust, self.total = moved, sum(moved.values()) if self._is_here else 1.0
 
+    def reached(self, is_demoted: Callable[[bytes], bool]) -> set[bytes]:
+        """The hosts that links lead to from the seeds' without passing through one that is demoted."""
+        waiting = [*self.seeds, *self._elsewhere.inflow]
+        found = set(waiting)
+        while waiting:
+            source = waiting.pop()
+            if not is_demoted(source):
+                new = self._edges.get(source, {}).keys() - found
+                found |= new
+                waiting += new
+        return found
+
     def changes(self) -> Iterator[tuple[bytes, Mapping[bytes, float], float]]:
         """The hosts of which an edge was changed since `saved`, or to which a seed came: all of their edges, and the
         number of their seeds.

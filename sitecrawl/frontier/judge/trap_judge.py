@@ -17,7 +17,7 @@ Nothing is held back for what it looks like, or for what leads there: each secti
 - *A host* may be as large as what is vouched for: a part of the good pages of all others, by the trust that flows to
   it from the seeds' hosts (`sitecrawl.frontier.credit.trust`), which no farm of hosts can make for itself. One that
   is larger and endless is demoted, or its endless sections where it has others that are worth it. A seed's host never
-  is: whoever named it wants it.
+  is: whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner.
 - A section of which almost nothing was good lately is demoted, too, where its host gives something.
 - A demoted unit is not fetched in the turns of worth, but by the plain orders (`portfolio`). If novelty falls below
   `high`, or an end comes into sight, it is set free.
@@ -74,6 +74,8 @@ class TrapJudge:
         """Good pages that other frontiers of the crawl have found, as far as is known."""
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
+        self._reached: set[bytes] | None = None
+        """Hosts that not only such as are held back lead to, as of when trust flowed last; None for all of them."""
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
@@ -142,6 +144,8 @@ class TrapJudge:
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
+            holds_hosts = any(section is None for _, section in self.demoted.values())
+            self._reached = self.graph.reached(self.is_demoted) if holds_hosts else None
             changed += self._look_again()
         return changed
 
@@ -155,7 +159,8 @@ class TrapJudge:
 
     def _demote(self, host: Host, section: Section) -> bool:
         held = len(self.demoted)
-        if self._may_be_demoted(host) and self._has_outgrown(host):
+        fetched = host.fetched / MATTERS if self._is_fed(host) else host.fetched
+        if self._may_be_demoted(host, fetched) and self._has_outgrown(host):
             beside = [one for one in host.sections.values() if self._is_beside(host, one)]
             for one in beside:
                 self._leave(host, one)
@@ -163,12 +168,12 @@ class TrapJudge:
                 self._hold(host, None, Reason.GROWS)
         if self._is_beside(host, section):
             self._leave(host, section)
-        elif self._may_be_demoted(section) and self._is_worthless(host, section):
+        elif self._may_be_demoted(section, section.fetched) and self._is_worthless(host, section):
             self._hold(host, section, Reason.WORTHLESS)
         return len(self.demoted) > held
 
     def _leave(self, host: Host, section: Section) -> None:
-        if self._may_be_demoted(section) and not self._has_budget(host, section):
+        if self._may_be_demoted(section, section.fetched) and not self._has_budget(host, section):
             self._hold(host, section, Reason.GROWS)
 
     def _dry_up(self, host: Host, *, is_dry: bool) -> bool:
@@ -184,7 +189,9 @@ class TrapJudge:
                 if not is_dry:
                     self.release(host, one)
                     changed = True
-            elif is_dry and self._says_nothing(host, one) and (trap.demoted or self._may_be_demoted(one)):
+            elif (
+                is_dry and self._says_nothing(host, one) and (trap.demoted or self._may_be_demoted(one, one.fetched))
+            ):
                 if trap.demoted:
                     trap.reason = Reason.DRY
                 else:
@@ -272,17 +279,22 @@ class TrapJudge:
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
         trust, others = self.graph.trust(host.key), self._of_others(host)
-        return (
-            self.options.host_size + self.options.trusted_share * trust / max(1 - trust, float_info.epsilon) * others
-        )
+        size = self.options.host_size
+        if self._is_fed(host):
+            size *= MATTERS
+        return size + self.options.trusted_share * trust / max(1 - trust, float_info.epsilon) * others
 
     def _of_others(self, host: Host) -> int:
         """Good pages of all other hosts. One that came from another frontier may have more than were counted here."""
         return max(self.good - host.good, 0) + self.elsewhere
 
-    def _may_be_demoted(self, unit: Host | Section) -> bool:
+    def _is_fed(self, host: Host) -> bool:
+        """Whether only hosts that are held back lead to a host: what a trap alone brings is of its kind."""
+        return self._reached is not None and host.key not in self._reached
+
+    def _may_be_demoted(self, unit: Host | Section, fetched: float) -> bool:
         trap = unit.trap
-        return not trap.demoted and trap.reason != Reason.VOUCHED and unit.fetched >= self.options.min_fetches
+        return not trap.demoted and trap.reason != Reason.VOUCHED and fetched >= self.options.min_fetches
 
     def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
         unit = section or host
