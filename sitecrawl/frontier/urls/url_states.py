@@ -36,7 +36,7 @@ from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, F
 from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.page.items import Link
-from sitecrawl.urls.trap_signs import trap_signs
+from sitecrawl.urls.trap_signs import looks_like_a_trap
 from sitecrawl.urls.url import CRAWLED, parse
 
 _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
@@ -174,7 +174,7 @@ class UrlStates:
         else:
             host.known += 1
             section.known += 1
-            section.trap_like += bool(trap_signs(found.url, self._present_year))
+            section.trap_like += looks_like_a_trap(found.url, self._present_year)
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
         if self._breadth is not None and not flags & _NO_LEVEL and host is not page_host:
