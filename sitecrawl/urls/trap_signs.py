@@ -33,8 +33,10 @@ def looks_like_a_trap(url: str, year: int) -> bool:
 
 
 def _repeats(path: str) -> bool:
+    if path.count("/") <= MAX_REPEATS:
+        return False
     segments = [segment for segment in path.split("/") if segment]
-    return len(segments) > MAX_REPEATS and max(Counter(segments).values()) > MAX_REPEATS
+    return max(Counter(segments).values(), default=0) > MAX_REPEATS
 
 
 def _is_far(target: str, year: int) -> bool:
