@@ -246,7 +246,7 @@ class TrapJudge:
         for one in host.sections.values():
             if one is section or self.is_endless(one):
                 spent += one.fetched
-                size += one.known + one.queued
+                size += _size(one)
             elif is_named or one.fetched >= self.options.min_fetches:
                 elsewhere += one.good + one.queued * one.shown
         return elsewhere, spent, size
@@ -388,8 +388,12 @@ def is_held(host: Host, section: Section) -> bool:
 
 
 def _size_of(sections: Iterable[Section]) -> int:
-    """How many URLs some sections have; those that wait count twice, for they are still to be paid for."""
-    return sum([one.known + one.queued for one in sections if not one.is_requisites])
+    """How many URLs some sections have; those that wait count twice."""
+    return sum([_size(one) for one in sections if not one.is_requisites])
+
+
+def _size(section: Section) -> int:
+    return section.known + section.queued  # what waits is still to be paid for
 
 
 def is_brought(host: Host, section: Section) -> bool:
