@@ -67,7 +67,6 @@ class SharedFrontier(Peers):
         self.partitions: Final = partitions
         self.holdings: Final = partitions.holdings
         self.run: Final = run
-        self._listener = partitions.listener
         self._clock = partitions.clock
         self._watch = watch
         self.page_limit: Final = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
@@ -289,7 +288,7 @@ class SharedFrontier(Peers):
     def turn(self) -> None:
         """Another limit of pages holds."""
         self.page_limit.turn()
-        self._listener.woken()
+        self.partitions.listener.woken()
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """Take the state of the whole crawl; `unchanged` since the last call."""
@@ -301,10 +300,10 @@ class SharedFrontier(Peers):
         is_between_levels = is_sure and self.has_nothing_to_do and whole.is_still
         if is_between_levels and whole.level is not None and whole.level > self.partitions.level:
             self.partitions.begin_level(whole.level)
-            self._listener.woken()
+            self.partitions.listener.woken()
         self.has_ended = is_sure and self.is_through and whole.is_idle
         if self.has_ended or self.is_full:
-            self._listener.woken()
+            self.partitions.listener.woken()
 
     # Completion
 
@@ -325,7 +324,7 @@ class SharedFrontier(Peers):
         if self._loose.done(visit):
             return
         if self.partitions.forget_orphan(visit.key):
-            self._listener.withdrawn([row] if row else [])
+            self.partitions.listener.withdrawn([row] if row else [])
             return
         if row and visit.key in self.frontier.in_flight:
             self._recorder.stored(visit.key, row)
