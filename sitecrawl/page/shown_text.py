@@ -25,9 +25,9 @@ more in another order, in texts that are not so short that more of their words a
 tables bound what a look costs.
 
 The two tables, *layers* of a Bloom filter and *votes*, are bytes. A layer is a bitmap; a run of words, 4 bytes, has
-`PROBES` bits in it, by double hashing (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006).
+`_PROBES` bits in it, by double hashing (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006).
 
-Votes say on how many pages a run stands that are shown again and again, and for no others. They are buckets of `WAYS`
+Votes say on how many pages a run stands that are shown again and again, and for no others: buckets of `_WAYS`
 entries, each a run, 4 bytes little-endian, and its votes, 1. A page that says a run gives it one; where its bucket is
 full it takes one from the run there that has the least, and has its place when that has none left (Misra and Gries,
 "Finding repeated elements", 1982, in each bucket). So what stands on most pages keeps its place.
@@ -171,7 +171,7 @@ _SPARE: Final = 4
 """Entries for each run that a page says again: with four, one bucket in 10,000 is too small."""
 _MAX_ENTRIES: Final = 2_048
 """`_SPARE` times as many as a sample has words."""
-_HALVES: Final = bytes(_vote // 2 for _vote in range(256))
+_HALVES: Final = bytes(vote // 2 for vote in range(256))
 
 
 class _Novelty(NamedTuple):
