@@ -8,7 +8,7 @@ libraries is its own: `zlib` under the page store is the page store's. What is i
 What comes every second (checkpoints, samples, progress) comes a thousand times less often, for valgrind makes a crawl
 fifty times slower.
 
-It takes a quarter of an hour, valgrind, a C compiler and CPython 3.11 with its internal headers.
+It takes a quarter of an hour, the port 8123 (or `PORT`), valgrind, a C compiler and CPython 3.11 with its internal headers.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def crawl(words: list[str]) -> None:
 
 def counted(folder: Path, pages: int, module: str = "") -> Counter[str]:
     """Instructions by part of a crawl of so many pages, with all of them under `ENGINE` if there is no module."""
-    web = Web(pages=pages, hosts=1, port=8123)
+    web = Web(pages=pages, hosts=1, port=int(os.environ.get("PORT", "8123")))
     given = [word for name, value in vars(web).items() for word in (f"--{name}", str(value))]
     settings = _CRAWL | {"JOBDIR": folder / f"job{bool(module)}-{pages}"}
     output = folder / "callgrind"
