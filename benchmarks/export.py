@@ -26,8 +26,7 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 from pagestore_helpers import exchange, page  # noqa: E402 - the path comes first
 
 from sitecrawl.pagestore import PageFilter, PageReader, WarcStore  # noqa: E402
-from sitecrawl.plugins.export.fields import _FIELDS, USUAL, Field, row_of  # noqa: E402
-from sitecrawl.plugins.export.formats import WRITERS, _Row  # noqa: E402
+from sitecrawl.plugins.export.formats import _FIELDS, USUAL, WRITERS, Field, _Row, row_of  # noqa: E402
 from sitecrawl.plugins.export.pages import Choice, Pages  # noqa: E402
 
 WORDS = [f"word{number}" for number in range(5_000)]

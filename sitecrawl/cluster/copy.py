@@ -27,7 +27,7 @@ from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, Sums, forget, region_of_row, write_rows
 from sitecrawl.frontier.urls.counts import PartCounts
-from sitecrawl.pagestore.merging import merge
+from sitecrawl.pagestore.collecting import merge
 from sitecrawl.pagestore.workers import WorkersReader
 
 _ATTEMPTS: Final = 20

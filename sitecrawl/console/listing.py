@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import counted, csv_cell, one_line
 from sitecrawl.base.errors import OptionError
-from sitecrawl.pagestore.printing import parse_since
+from sitecrawl.pagestore.console import parse_since
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.record import KINDS
 from sitecrawl.pagestore.workers import Reader, readers_of

@@ -14,9 +14,9 @@ from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.urls.causes import cause_of
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
-from sitecrawl.page.document_kinds import kind_of as document_kind
 from sitecrawl.page.items import Exchange, Headers, PageItem, Sent, pairs
 from sitecrawl.page.media_type import HTML
+from sitecrawl.page.media_type import kind_of as document_kind
 
 
 @dataclass(frozen=True, slots=True)

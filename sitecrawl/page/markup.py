@@ -105,7 +105,7 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
         text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
         text = html.decode("utf-8", "replace")
-        found = list(islice(links_of(text), limit + 1))
+        found = list(islice(_links_of(text), limit + 1))
         made_of = list(islice(tags(text, _is_part), limit)) if parts else []
     return Elements(found[:limit], len(found) > limit, no_tree, text, made_of)
 
@@ -234,7 +234,7 @@ def _is_part(tag: str, attributes: str) -> bool:
     return tag in _PARTS or _PART_ATTRIBUTE.search(attributes) is not None
 
 
-def links_of(html: str) -> Iterator[Element]:
+def _links_of(html: str) -> Iterator[Element]:
     """The elements of a page that can hold links or facts about them, read off its text."""
     return tags(html, _is_wanted, _NO_LINKS)
 

@@ -96,17 +96,17 @@ def serve(ready: Callable[[dict[str, Any]], Answering]) -> None:
     answer = ready(begin)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     fences = confine(Rations(begin["memory"], begin["cpu_seconds"]))
-    send({"fences": fences})
+    _send({"fences": fences})
     try:
         while True:
-            send(*answer(*read_frame(receive, sys.maxsize)))
+            _send(*answer(*read_frame(receive, sys.maxsize)))
     except Ended:
         os._exit(0)
     except MemoryError:
         os._exit(NO_MEMORY)
 
 
-def send(message: dict[str, Any], body: bytes = b"") -> None:
+def _send(message: dict[str, Any], body: bytes = b"") -> None:
     try:
         left = memoryview(frame(message, body))
     except BadFrame:

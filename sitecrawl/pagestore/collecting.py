@@ -1,10 +1,16 @@
-"""The page stores of several workers, written into one: every page once, each record as it is, byte for byte.
+"""The page stores of several workers made one: every page once.
+
+`collect` writes them into a new one, each record as it is, byte for byte.
 
 A capture that does not count (`other`, or a page of which another worker has a later one) is left out. A later one
 that refers to its body is written with that body: so there is one record of a page, whatever was fetched twice. Only
 the answer "not modified" has no body of its own, and takes the capture along that has it, as `other`.
 Ids are new, and count up by when things were fetched, as far as each worker has them so. Memory holds eight bytes a
 capture.
+
+`merge` makes one page index over them where they are, with a row and a new id for each capture that counts. Records
+stay in the workers' WARC files, to which there are links beside it. So a `PageReader` reads it like the store of one
+process.
 """
 
 from __future__ import annotations
@@ -22,9 +28,11 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.earlier import write_list
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
+from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.pagestore.record import WarcOptions
-from sitecrawl.pagestore.warc_store import WARC_DIRECTORY, WarcStore
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY, WarcStore
 from sitecrawl.pagestore.workers import NONE_VOID, Void, WorkersReader, is_page
 
 _CHUNK: Final = 500
@@ -40,7 +48,7 @@ class _Collected(NamedTuple):
     left_out: int
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """A capture of the worker `number`, and the offset of its first record in its file."""
 
     capture: Capture
@@ -66,18 +74,18 @@ def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: V
         return _Collecting(reader, store).run()
 
 
-def new_ids(workers: WorkersReader) -> list[array[int]]:
+def _new_ids(workers: WorkersReader) -> list[array[int]]:
     """For each worker, an array for the new ids of its captures, by old id."""
     return [array("q", bytes(8 * (one.last_id + 1))) for one in workers.readers]
 
 
-def found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[Found]:
+def _found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[_Found]:
     """Captures of all workers up to their `last` ids, merged by time."""
     found = (_of_one(workers, number, last[number]) for number in range(len(workers.readers)))
     return heapq.merge(*found, key=lambda one: one.capture.fetched)
 
 
-def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
+def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[_Found]:
     """Captures of one worker, in the order of its files."""
     reader = workers.readers[number]
     originals, unmodified = set[int](), set[int]()
@@ -93,18 +101,18 @@ def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
             file, end = capture.warc_file, capture.warc_offset + capture.warc_length
             kept = capture if capture.id in counting else capture._replace(kind="other")
             row = capture.id
-            yield Found(kept, start, number, row in counting, row in originals, row in unmodified)
+            yield _Found(kept, start, number, row in counting, row in originals, row in unmodified)
 
 
 class _Collecting:
     def __init__(self, reader: WorkersReader, store: WarcStore) -> None:
         self._reader = reader
         self._store = store
-        self._ids = new_ids(reader)
+        self._ids = _new_ids(reader)
 
     def run(self) -> _Collected:
         left_out = pages = 0
-        for one in found_in(self._reader, [len(ids) - 1 for ids in self._ids]):
+        for one in _found_in(self._reader, [len(ids) - 1 for ids in self._ids]):
             if one.counts or one.is_unmodified_since:
                 self._copy(one)
                 pages += is_page(one.capture)
@@ -113,7 +121,7 @@ class _Collecting:
         self._store.checkpoint()
         return _Collected(self._store.last_id, pages, left_out)
 
-    def _copy(self, found: Found) -> None:
+    def _copy(self, found: _Found) -> None:
         capture, ids, reader = found.capture, self._ids[found.number], self._reader.readers[found.number]
         reader.stored_record(capture)  # what is damaged is not handed on
         path = reader.directory / WARC_DIRECTORY / capture.warc_file
@@ -142,3 +150,37 @@ def _request(before: bytes) -> bytes:
         rest = stream.unused_data
         member, before = before[: len(before) - len(rest)] if is_request else b"", rest
     return member
+
+
+def merge(workers: WorkersReader, target: Path) -> None:
+    """Make the index in the directory `target`. Raises `StorageError`."""
+    ids = _new_ids(workers)
+    with file_errors(target):
+        (target / WARC_DIRECTORY).mkdir()
+    with closing(PageIndex(target / INDEX_FILE)) as index:
+        for found in _found_in(workers, [len(own) - 1 for own in ids]):
+            capture = found.capture
+            if not (found.counts or found.has_body_of_others):
+                continue
+            original = None if capture.revisit_of is None else ids[found.number][capture.revisit_of]
+            ids[found.number][capture.id] = index.last_id + 1
+            place = _linked(workers.readers[found.number].directory, found, target)
+            index.add(_renamed(capture)._replace(id=index.last_id + 1, warc_file=place, revisit_of=original))
+        index.commit(None, 0)
+    if names := [str(path) for one in workers.readers for path in one.earlier.directories]:
+        write_list(target, dict.fromkeys(names))
+
+
+def _renamed(capture: Capture) -> Capture:
+    """A copy without its URL key, for a capture that is kept only for its body."""
+    return capture._replace(url_key="") if capture.kind == "other" else capture
+
+
+def _linked(directory: Path, found: _Found, target: Path) -> str:
+    """Name of the link to the WARC file of a capture of the store in `directory`."""
+    name = f"{found.number}-{found.capture.warc_file}"
+    link = target / WARC_DIRECTORY / name
+    with file_errors(link):
+        if not link.is_symlink():
+            link.symlink_to((directory / WARC_DIRECTORY / found.capture.warc_file).resolve())
+    return name

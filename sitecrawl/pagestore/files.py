@@ -11,26 +11,41 @@ Invariants:
 
 What a crash costs: the records since the last `sync`. They may stand whole, half or not at all behind the
 synced offset; `cut` removes them.
+
+Each record has a seal that nobody else can make. Incompressible data are stored verbatim in a WARC file. So a page's
+body can contain a complete gzip member with a record of another page; if the record around it is damaged, a search
+for the next record finds it. Records of the crawl are told apart by the last field of their heads, a keyed hash
+(BLAKE2b, RFC 7693) of everything before it, 16 bytes in hexadecimal: `X-Crawler-Seal: 3f0c...`
+
+The head has the digest of the block, so nothing in a record can be changed. The key is that of the crawl's
+fingerprints, which is in `crawl.json` and the database, and in no WARC file: who gets a file can copy its records,
+and make no others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import time
+from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.expressions import expression
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import gzipping, record
-from sitecrawl.pagestore.record import WarcOptions
-from sitecrawl.pagestore.seal import Seal
+from sitecrawl.pagestore.record import Record, WarcOptions, digest
 
 _FILE_NAME = expression(r".+-\d{14}-(\d{5,})\.warc\.gz")
 _NOT_IN_A_NAME = expression(r"[^A-Za-z0-9._-]+")
+_FIELD: Final = b"\r\nX-Crawler-Seal: "
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_BYTES: Final = 16
+_USE: Final = b"warc record"
+"""Domain separation from other hashes with the same key."""
 
 
 class WarcFiles:
@@ -153,3 +168,29 @@ def _check_length(path: Path, offset: int) -> None:
             f"{path} has {length:,} bytes, and the crawl's last checkpoint counts on {offset:,}: pages are missing. "
             f"`scrapy check-crawl --repair {path.parent.parent}` has them fetched again"
         )
+
+
+class Seal:
+    """The seal of one crawl, by its key; an empty key, of a store without a crawl, seals nothing."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def put_on(self, data: bytes) -> bytes:
+        """The record `data` with the seal."""
+        if not self._key:
+            return data
+        end = data.index(_END_OF_HEAD)
+        head = data[:end]
+        return b"".join((head, _FIELD, self._hash(head), memoryview(data)[end:]))
+
+    def is_on(self, found: Record) -> bool:
+        """Whether the crawl wrote this record and its block."""
+        if not self._key:
+            return True
+        head, _, given = found.head.rpartition(_FIELD)
+        is_marked = hmac.compare_digest(given, self._hash(head))
+        return is_marked and found.fields.get("warc-block-digest") == f"sha1:{digest(found.block)}"
+
+    def _hash(self, head: bytes) -> bytes:
+        return blake2b(head, digest_size=_BYTES, key=self._key, person=_USE).hexdigest().encode()

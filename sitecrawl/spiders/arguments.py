@@ -12,7 +12,7 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.order import LINKS, order_named
-from sitecrawl.pagestore.printing import parse_since
+from sitecrawl.pagestore.console import parse_since
 from sitecrawl.urls.url import CRAWLED, Url
 
 RENDER: Final = ("0", "1", "auto")

@@ -8,7 +8,7 @@ from functools import cache, partial
 import pytest
 from documents import OPEN, SHEETS, SLIDES, WORD, docx_of, odt_of, pdf_of, pptx_of, xlsx_of, zip_of
 
-from sitecrawl.page.document_kinds import kind_of, may_be_document
+from sitecrawl.page.media_type import kind_of, may_be_document
 
 PDF = "application/pdf"
 VAGUE = ["application/octet-stream", "application/zip", "", "text/plain"]

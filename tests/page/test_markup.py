@@ -110,7 +110,7 @@ def test_only_what_is_a_link(html: bytes) -> None:
 def test_tags_of_anything(parts: list[str]) -> None:
     """Reading tags off any text ends, and gives what is wanted, whether or not what has none is passed over."""
     html = "".join(parts)
-    found = list(markup.links_of(html))
+    found = list(markup._links_of(html))
     assert {element.tag for element in found} <= {"a", "html", "title"}
     assert found == list(markup.tags(html, markup._is_wanted))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.pagestore import PageReader
-from sitecrawl.pagestore.merging import merge
+from sitecrawl.pagestore.collecting import merge
 from sitecrawl.pagestore.record import WarcOptions
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import WorkersReader

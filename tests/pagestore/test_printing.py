@@ -10,7 +10,7 @@ from pagestore_helpers import STARTED, exchange
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Place, describe
-from sitecrawl.pagestore.printing import parse_since, summary, visible_bytes
+from sitecrawl.pagestore.console import parse_since, summary, visible_bytes
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLACE = Place("x.warc.gz", 0, 1, "A" * 32, None)

@@ -6,7 +6,7 @@ import pytest
 from pagestore_helpers import exchange
 
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.seal import Seal
+from sitecrawl.pagestore.files import Seal
 
 KEY = b"the crawl's key."
 

@@ -24,7 +24,7 @@ UNUSED = frozenset(
 UNUSED_PARTS = frozenset(
     {"scrapy.core.downloader.handlers.http11", "sitecrawl.cluster.shared_frontier", "sitecrawl.cluster.connection",
      "sitecrawl.console.many_workers", "sitecrawl.plugins.remote.copy",
-     "sitecrawl.plugins.logins.sessions", "sitecrawl.plugins.ftp.handler", "sitecrawl.plugins.jobs.job",
+     "sitecrawl.plugins.logins.form_login", "sitecrawl.plugins.ftp.handler", "sitecrawl.plugins.jobs.job",
      "sitecrawl.plugins.logins.middleware",
      "sitecrawl.plugins.dashboard.web"}
 )  # fmt: skip

@@ -78,7 +78,7 @@ def test_nobody_reads_all() -> None:
     files = [path for path in (PROJECT / "sitecrawl").rglob("*.py") if re.search(r"\bpage\.text\b", path.read_text())]
     # A record of an export, of which changes are told, and an element of XML have a `text`, too.
     assert {path.relative_to(PROJECT).as_posix() for path in files} == {
-        "sitecrawl/plugins/export/changes.py", "sitecrawl/plugins/export/fields.py",
+        "sitecrawl/plugins/export/changes.py", "sitecrawl/plugins/export/formats.py",
         "sitecrawl/plugins/export/fulltext.py", "sitecrawl/plugins/export/wacz.py",
         "sitecrawl/page/links.py", "sitecrawl/plugins/export/sources.py",
     }  # fmt: skip

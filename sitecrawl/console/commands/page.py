@@ -25,8 +25,7 @@ from sitecrawl.http.proxies import Proxy, login_in
 from sitecrawl.http.tls import Verify
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.pagestore import Capture
-from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.printing import headers, summary, visible_bytes
+from sitecrawl.pagestore.console import exit_code_on_error, headers, summary, visible_bytes
 from sitecrawl.pagestore.record import MASK, HttpMessage
 from sitecrawl.pagestore.workers import Reader
 

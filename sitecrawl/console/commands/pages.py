@@ -12,7 +12,7 @@ from sitecrawl.base.display import one_line
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import Layout, add_filters, filter_of, why_nothing, write
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.printing import time_of
+from sitecrawl.pagestore.console import time_of
 
 _TITLE_WIDTH: Final = 50
 _LINE_BREAKS = re.compile(r"[\t\n]+")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.page.links import AGENT
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.printing import parse_since
+from sitecrawl.pagestore.console import parse_since
 from sitecrawl.pagestore.reader import PageFilter
 from sitecrawl.pagestore.rounds import rounds_in, span_of
 from sitecrawl.pagestore.workers import Reader

@@ -20,7 +20,7 @@ from sitecrawl.cluster.outside import FIELDS, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
 from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.crawldir.database import Database
-from sitecrawl.pagestore.merging import merge
+from sitecrawl.pagestore.collecting import merge
 from sitecrawl.pagestore.workers import WorkersReader
 from sitecrawl.plugins.checking.frontier import check_frontier, check_pages, load_counts
 from sitecrawl.plugins.checking.store import Index, Problem

@@ -53,7 +53,7 @@ class Rereading(Participant):
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not has_our_scheduler(crawler.settings):
             raise NotConfigured
-        return cls(crawler, partial(follow, crawler))
+        return cls(crawler, partial(_follow, crawler))
 
     def prepare(self, batch: Batch) -> None:
         if self._row is None:
@@ -117,7 +117,7 @@ class Rereading(Participant):
         return [], []
 
 
-def follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capture) -> int:
+def _follow(crawler: Crawler, links: list[Link], parts: list[Link], capture: Capture) -> int:
     """Follow links of a stored page again, or of a redirect, which adds no depth."""
     assert crawler.spider
     crawl = Crawl.of(crawler)

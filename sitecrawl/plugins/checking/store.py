@@ -20,11 +20,10 @@ from sitecrawl.frontier.urls.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.earlier import FILE as EARLIER
-from sitecrawl.pagestore.files import WarcFiles, serial_of
+from sitecrawl.pagestore.files import Seal, WarcFiles, serial_of
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import WarcOptions
-from sitecrawl.pagestore.seal import Seal
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.plugins.checking.survey import records
 from sitecrawl.plugins.checking.warcwalk import Stretch, walk

@@ -21,9 +21,9 @@ from typing import ClassVar, Final
 
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
+from sitecrawl.pagestore.files import Seal
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.record import Record
-from sitecrawl.pagestore.seal import Seal
 
 _MEMBER: Final = b"\x1f\x8b\x08"
 """How a gzip member begins (RFC 1952)."""

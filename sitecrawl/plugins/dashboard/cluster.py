@@ -17,10 +17,9 @@ from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.plugins.dashboard.actions import ClusterActions
-from sitecrawl.plugins.dashboard.figures import Figures
+from sitecrawl.plugins.dashboard.figures import GONE, NOTHING, Figures, Worker, read, worker_of
 from sitecrawl.plugins.dashboard.monitor import CHARTED, Monitor, charted
 from sitecrawl.plugins.dashboard.rows import joined
-from sitecrawl.plugins.dashboard.worker import GONE, NOTHING, Worker, read, worker_of
 
 _BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks at its page."""

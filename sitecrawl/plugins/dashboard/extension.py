@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.error import CannotListenError
+from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
+from twisted.protocols.policies import WrappingFactory
 
 from sitecrawl.base import declared
 from sitecrawl.base.errors import StorageError
@@ -22,11 +27,12 @@ from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
 from sitecrawl.plugins.dashboard import DASHBOARD
 from sitecrawl.plugins.dashboard.actions import Actions, ClusterActions
-from sitecrawl.plugins.dashboard.guard import Guard, place_of, token_of
+from sitecrawl.plugins.dashboard.guard import Guard, host_of, place_of, token_of
 from sitecrawl.plugins.dashboard.monitor import LocalMonitor, Monitor
-from sitecrawl.plugins.dashboard.server import Server
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IAddress
+    from twisted.internet.protocol import Protocol
     from twisted.web.server import Site
 
     from sitecrawl.plugins.dashboard.web import Backend
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAMPLE_SECONDS: Final = 1.0
+_MAX_CONNECTIONS: Final = 100
+"""Open at a time: any process on this machine may make some."""
 
 
 class Dashboard:
@@ -60,7 +68,7 @@ class Dashboard:
         self._token = token
         self._has_own_token = has_own_token
         self._announces = announces
-        self._server: Server | None = None
+        self._server: _Server | None = None
         self._has_failed = False
         self._backend: Backend | None = None
         """None until somebody looks at the page."""
@@ -113,7 +121,7 @@ class Dashboard:
             logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
             return
         try:
-            self._server = Server(self._site, self._token, port, self._address, has_own_token=self._has_own_token)
+            self._server = _Server(self._site, self._token, port, self._address, has_own_token=self._has_own_token)
         except CannotListenError as error:
             logger.error("There is no dashboard: port %d of SITECRAWL_DASHBOARD cannot be had (%s)", port, error)
             return
@@ -150,3 +158,67 @@ class Dashboard:
             if self._backend is not None:
                 await self._backend.last_look()
             await self._server.close()
+
+
+class _Server:
+    """Serves what `site` makes, for those whom its guard admits, until `close`. `has_own_token`: it is new, and
+    somebody has to be told. Raises `twisted.internet.error.CannotListenError`.
+    """
+
+    def __init__(
+        self, site: Callable[[Guard], Site], token: str, port: int, address: str, *, has_own_token: bool
+    ) -> None:
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
+
+        self._connections = _Connections(_Later(lambda: site(self._guard)))
+        listen: Any = reactor.listenTCP
+        self._listening: Any = listen(port, self._connections, interface=address)
+        self.port: int = self._listening.getHost().port
+        self._guard = Guard(token, self.port, address)
+        where = f"http://{host_of(address)}:{self.port}"
+        self.url = f"{where}/{token}/"
+        is_told = has_own_token and not self._guard.is_open
+        self.told = self.url if is_told else f"{where}/SITECRAWL_DASHBOARD_TOKEN/"
+        """The address for the log: without a token that somebody has chosen, and keeps. The log goes elsewhere, too,
+        where the page does.
+        """
+
+    async def close(self) -> None:
+        """Take no more connections, and give those that are open a moment to take what was written."""
+        if (stopped := self._listening.stopListening()) is not None:
+            await maybe_deferred_to_future(stopped)
+        for _ in range(10):
+            if not self._connections.protocols:
+                return
+            await asyncio.sleep(0.05)
+        self._connections.drop()
+
+
+class _Later(ServerFactory):
+    """The site, once somebody comes."""
+
+    def __init__(self, make: Callable[[], Site]) -> None:
+        self._make = make
+        self._site: Any = None
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:  # noqa: N802 - Twisted's names
+        if self._site is None:
+            self._site = self._make()
+            self._site.doStart()
+        protocol: Protocol | None = self._site.buildProtocol(addr)
+        return protocol
+
+    def stopFactory(self) -> None:  # noqa: N802
+        if self._site is not None:
+            self._site.doStop()
+
+
+class _Connections(WrappingFactory):
+    """As many as may be open at a time; further ones are closed at once."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
+        return super().buildProtocol(addr) if len(self.protocols) < _MAX_CONNECTIONS else None
+
+    def drop(self) -> None:
+        for connection in tuple(self.protocols):
+            connection.transport.abortConnection()

@@ -6,28 +6,25 @@ Each is a number that a part keeps anyway, so a sample costs about a tenth of a 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import sys
 import time
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.frontier.disk import DiskFrontier
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.shared_frontier import SharedFrontier
-
-
-from bisect import bisect_left
-from collections import deque
-from typing import NamedTuple
-
-from sitecrawl.crawl.fetch import Fetch
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram's classes, in seconds; one more class is for what took longer."""
@@ -195,7 +192,7 @@ class Figures:
     content: Mapping[str, int] = field(default_factory=dict)
     """Of `ContentFigures`."""
     remote: Mapping[str, int] = field(default_factory=dict)
-    """Of `RemoteFigures.stats`; empty where the pages stay here."""
+    """Of the statistics below `remote/`; empty where the pages stay here."""
     browser: Mapping[str, int] = field(default_factory=dict)
     """Of `BrowserLoad`; empty where pages are taken as they come."""
 
@@ -322,3 +319,41 @@ def _resident() -> int:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
+    ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions"), 0
+)
+"""Figures of one that is gone."""
+GONE: Final = frozenset({"ended", "lost"})
+"""States of such a worker."""
+_NAMES: Final = ("name", "place", "spider")
+_CHARACTERS: Final = 100
+_LINE: Final = 500
+"""Characters of what is said of its last fetches."""
+_KEYS: Final = {*_NAMES, "state", "last", "figures", "rows"}
+_FIGURES: Final = {*NUMBERS, "partitions"}
+
+Worker = dict[str, Any]
+
+
+def worker_of(
+    names: Mapping[str, str], state: str, figures: Figures, partitions: int, *, last: str, rows: Mapping[str, Any]
+) -> Worker:
+    """A worker as others are told of it. It has so many `partitions`; `last` says what is fetched there when nothing
+    is left but what is held back.
+    """
+    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS}
+    told = {**numbers, "partitions": partitions}
+    short = {name: names[name][:_CHARACTERS] for name in _NAMES}
+    return {**short, "state": state, "last": last[:_LINE], "figures": told, "rows": dict(rows)}
+
+
+def read(text: bytes) -> Worker | None:
+    """Another worker's JSON; None unless it has exactly the keys of `worker_of`."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_worker = isinstance(found, dict) and found.keys() == _KEYS and isinstance(found["figures"], dict)
+    return found if is_worker and found["figures"].keys() == _FIGURES else None

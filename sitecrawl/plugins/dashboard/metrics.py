@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from sitecrawl.plugins.dashboard.figures import BUCKETS, Meter
-from sitecrawl.plugins.dashboard.worker import GONE, Worker
+from sitecrawl.plugins.dashboard.figures import BUCKETS, GONE, Meter, Worker
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.dashboard.figures import Figures

@@ -24,9 +24,8 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.http import Want
 from sitecrawl.plugins.dashboard.actions import Actions
-from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Meter, Sampler
+from sitecrawl.plugins.dashboard.figures import COLUMNS, Figures, Meter, Sampler, Worker
 from sitecrawl.plugins.dashboard.rows import Tables
-from sitecrawl.plugins.dashboard.worker import Worker
 
 _WATCHED: Final = 4.0
 """Seconds after a question in which somebody is taken to look at the page."""

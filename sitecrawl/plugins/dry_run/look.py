@@ -60,7 +60,7 @@ class _Admitting(Protocol):
 
 
 @dataclass(slots=True)
-class Look:
+class _Look:
     """The results of a dry run."""
 
     found: dict[str, str] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class DryRun:
         """By scheme and host."""
         self._sitemaps: deque[Url] = deque(named)
         self._free_at: dict[str, float] = {}
-        self.look = Look()
+        self.look = _Look()
 
     @staticmethod
     def settings() -> dict[str, Any]:

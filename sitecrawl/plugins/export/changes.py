@@ -24,7 +24,7 @@ from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import Layout
 from sitecrawl.page.links import text_digest
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.printing import time_of
+from sitecrawl.pagestore.console import time_of
 from sitecrawl.pagestore.reader import TELLS, PageFilter
 from sitecrawl.pagestore.rounds import Round
 from sitecrawl.plugins.export.exported_page import ExportedPage

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sitecrawl.plugins.export.exported_page import ExportedPage
-from sitecrawl.plugins.export.fields import Field
-from sitecrawl.plugins.export.markdown import joined
-from sitecrawl.plugins.export.tables import Block
+from sitecrawl.plugins.export.formats import Field
+from sitecrawl.plugins.export.markdown import Block, joined
 
 WORDS: Final = 300
 """Of a part at most, where nothing else is said: about 400 tokens of English, which models with room for 512 take."""

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.page.budget import exceeded, within
 from sitecrawl.page.directives import primary_language
-from sitecrawl.page.document_kinds import may_be_document
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import read_page
-from sitecrawl.page.media_type import HTML
+from sitecrawl.page.media_type import HTML, may_be_document
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
 from sitecrawl.plugins.export.documents.document import Document
-from sitecrawl.plugins.export.markdown import joined
+from sitecrawl.plugins.export.markdown import Block, joined
 from sitecrawl.plugins.export.rights import Said, said_of
-from sitecrawl.plugins.export.tables import Block
 from sitecrawl.plugins.export.text import markdown_of, text_of
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.plugins.export.exported_page import ExportedPage
-from sitecrawl.plugins.export.fields import time_of
-from sitecrawl.plugins.export.formats import iso
+from sitecrawl.plugins.export.formats import iso, time_of
 from sitecrawl.plugins.export.markdown import joined
 from sitecrawl.plugins.export.passing import Once
 
@@ -41,7 +40,7 @@ _UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff0
 """What YAML does not take as it stands (YAML 1.2, section 5.1), and what ends a line to some of its readers."""
 
 
-class Names:
+class _Names:
     """Gives each URL a path of its own."""
 
     def __init__(self, known: Once) -> None:
@@ -96,7 +95,7 @@ class FolderWriter:
     def write(self, pages: Iterable[ExportedPage]) -> None:
         """Raises `StorageError`."""
         with Once() as known:
-            names = Names(known)
+            names = _Names(known)
             for page in pages:
                 blocks = page.blocks
                 if blocks is None:

@@ -6,7 +6,8 @@ its structure there are headings, paragraphs, lists, quotations, code with its l
 Invariant: a page costs a bounded number of steps for each of its characters, and its Markdown is at most some dozen
 times as long. So nothing is deeper than a page for people has it: eight lists, four quotations and eight tables
 within one another count, and what is within more stands beside them. What would be markup by chance is
-escaped, and links lead to http and https alone.
+escaped, and links lead to http and https alone. Tables of data
+become tables of Markdown, those that only lay out the page its blocks.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from html import unescape
-from typing import Final
+from typing import Final, NamedTuple
 
 from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, VOID, attributes_of, end_of_content
 from sitecrawl.page.text_lines import BREAKS, PARTS, is_hidden
 from sitecrawl.plugins.export.inline import CODE, LINK, MARKS, Piece, address, at_start, inline
-from sitecrawl.plugins.export.tables import Block, Table
 
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
@@ -35,6 +35,7 @@ _LANGUAGE = re.compile(
 )
 _NO_LANGUAGE: Final = frozenset({"default", "none", "text", "plaintext", "notranslate"})
 _FENCES = re.compile("^ *(`{3,})", re.MULTILINE)
+_MOST_COLUMNS: Final = 64
 
 
 class _List:
@@ -79,7 +80,7 @@ class _Reader:
         self._level = 0
         self._is_tight = False
         self._context = _Context()
-        self._tables: list[tuple[Table, _Context]] = []
+        self._tables: list[tuple[_Table, _Context]] = []
         """Those that are open, with where each stands."""
         self._tables_left_out = 0
         self._code: list[str] | None = None
@@ -202,7 +203,7 @@ class _Reader:
 
     def _begin_table(self) -> None:
         if len(self._tables) < _MOST_TABLES:
-            self._tables.append((Table(), self._context))
+            self._tables.append((_Table(), self._context))
             self._context = _Context()
         else:
             self._tables_left_out += 1
@@ -316,3 +317,66 @@ def joined(blocks: Iterable[Block]) -> str:
         parts.append(block.text)
         last = block
     return "".join(parts)
+
+
+class Block(NamedTuple):
+    """A heading, a paragraph, an entry of a list, a table, or code."""
+
+    text: str
+    """As Markdown, of one line or several."""
+    level: int = 0
+    """Of a heading, from 1 to 6; 0 for all else."""
+    kind: str = "text"
+    """`text`, or `item` or `code`."""
+    is_tight: bool = False
+    """Whether no empty line parts it from the one before."""
+
+
+class _Table:
+    """A table as read so far."""
+
+    def __init__(self) -> None:
+        self._before: list[Block] = []
+        self._rows: list[list[list[Block]]] = []
+
+    def row(self) -> None:
+        self._rows.append([])
+
+    def cell(self) -> None:
+        if not self._rows:
+            self.row()
+        self._rows[-1].append([])
+
+    def add(self, block: Block) -> None:
+        """To the cell that has begun last."""
+        if self._rows and self._rows[-1]:
+            self._rows[-1][-1].append(block)
+        else:
+            self._before.append(block)
+
+    def blocks(self) -> list[Block]:
+        rows = [row for row in self._rows if any(row)]
+        width = max(map(len, rows), default=0)
+        filled = sum(bool(cell) for row in rows for cell in row)
+        is_data = len(rows) > 1 and 1 < width <= _MOST_COLUMNS and 2 * filled >= width * len(rows)
+        if is_data and all(_is_plain(block) for row in rows for cell in row for block in cell):
+            lines = [_line(row, width) for row in rows]
+            return [*self._before, Block("\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]))]
+        return [*self._before, *(block for row in rows for block in _laid_out(row))]
+
+
+def _laid_out(row: list[list[Block]]) -> list[Block]:
+    """The blocks of a row that is not of data: cells of a line each are one line, as they are seen."""
+    found = [block for cell in row for block in cell]
+    if all(len(cell) < 2 for cell in row) and all(_is_plain(block) for block in found):
+        return [Block(" ".join(block.text for block in found))] if found else []
+    return found
+
+
+def _is_plain(block: Block) -> bool:
+    return block.kind == "text" and not block.level and "\n" not in block.text
+
+
+def _line(row: list[list[Block]], width: int) -> str:
+    cells = ("<br>".join(block.text for block in cell).replace("|", "\\|") for cell in row)
+    return "| " + " | ".join(cells) + " |" + " |" * (width - len(row))

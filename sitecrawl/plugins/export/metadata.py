@@ -17,7 +17,7 @@ from typing import Any, Final
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_SIZE
 from sitecrawl.pagestore.capture import clean_text
-from sitecrawl.plugins.export.fields import Data
+from sitecrawl.plugins.export.formats import Data
 from sitecrawl.plugins.export.sources import PageText
 from sitecrawl.urls.url import parse
 

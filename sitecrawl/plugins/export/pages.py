@@ -15,14 +15,16 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.display import counted
+from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.page.budget import DEFAULT
-from sitecrawl.page.document_kinds import kind_of
 from sitecrawl.page.links import AGENT
+from sitecrawl.page.media_type import kind_of
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
@@ -32,9 +34,7 @@ from sitecrawl.plugins.export.documents.isolated import LIMITS, IsolatedDocument
 from sitecrawl.plugins.export.exported_page import ExportedPage, Times
 from sitecrawl.plugins.export.rights import StoredRights
 from sitecrawl.plugins.export.text import finds_main_text
-
-if TYPE_CHECKING:
-    from sitecrawl.plugins.export.importance import Importance
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 _CHUNK: Final = 500
 _PAGES: Final = PageFilter(kind="page")
@@ -88,11 +88,9 @@ class Pages:
         """Pages so far that are longer than pages are read."""
 
     @cached_property
-    def importance(self) -> Importance:
+    def importance(self) -> _Importance:
         """Opened when it is first asked for."""
-        from sitecrawl.plugins.export.importance import Importance  # noqa: PLC0415 - the frontier, which a search needs not
-
-        return self._open.enter_context(Importance(self._frontier))
+        return self._open.enter_context(_Importance(self._frontier))
 
     @property
     def stores(self) -> list[tuple[str, PageReader]]:
@@ -246,3 +244,35 @@ def _lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
 def _having(number: int, what: str) -> str:
     """A count with its verb: `1 page has`, `2 pages have`."""
     return f"{counted(number, what)} {'has' if number == 1 else 'have'}"
+
+
+class _Importance:
+    """Asks the frontier in `directory`, if there is one. Pages of workers have none beside them, and nor have pages
+    that were collected into a directory of their own.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._open = ExitStack()
+        self._frontier: FrontierReader | None = None
+        try:
+            self._frontier = self._open.enter_context(FrontierReader(directory))
+        except StorageError:
+            return
+        self._fingerprint = Fingerprinter(*self._frontier.manifest.keying).url
+
+    def of(self, capture: Capture) -> float | None:
+        """From 0 to 1; None where it is not known."""
+        return self.of_key(capture.url_key)
+
+    def of_key(self, url_key: str) -> float | None:
+        """Importance of the page with this URL key."""
+        if self._frontier is None:
+            return None
+        record = self._frontier.record(self._fingerprint(url_key))
+        return None if record is None else self._frontier.importance(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()

@@ -27,8 +27,7 @@ from sitecrawl.page.media_type import HTML
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.pagestore.capture import clean_text
-from sitecrawl.plugins.export.markdown import blocks_of, language_of
-from sitecrawl.plugins.export.tables import Block
+from sitecrawl.plugins.export.markdown import Block, blocks_of, language_of
 
 _INLINE: Final = ("blockquote", "code", "kbd", "samp", "tt", "strong", "b", "em", "i")
 """Elements of which both tags are kept."""

@@ -61,7 +61,7 @@ SCALE: Final = 1000
 """A promise of 1 as a priority."""
 
 
-class Folders:
+class _Folders:
     """The mean relevance of the pages of folders."""
 
     def __init__(self, limit: int = _MAX_FOLDERS) -> None:
@@ -93,7 +93,7 @@ class Focus:
         """The relevance from which on a page is about the topic."""
         self.read = 0
         self.relevant = 0
-        self._folders = Folders()
+        self._folders = _Folders()
 
     def page(self, url: str, text: str) -> float:
         """The relevance of a page. It counts, and is learned from."""

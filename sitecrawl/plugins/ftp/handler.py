@@ -30,8 +30,7 @@ from sitecrawl.crawl.download_errors import STATS, IdleTimeout, LimitExceeded, e
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.page.media_type import MediaType, actual_type
-from sitecrawl.plugins.ftp.listing import Entry, Listing
-from sitecrawl.plugins.ftp.location import folder_url, location_of
+from sitecrawl.plugins.ftp.listing import Entry, Listing, folder_url, location_of
 from sitecrawl.plugins.ftp.session import FtpReply, Login, Session
 from sitecrawl.urls.url import FTP, Url, parse
 

@@ -31,8 +31,7 @@ from sitecrawl.crawl.download_errors import LoginRefused
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
 from sitecrawl.http.ending import Ending
-from sitecrawl.plugins.ftp.listing import Listing, parse_list, parse_mlsd
-from sitecrawl.plugins.ftp.location import Location, namesake
+from sitecrawl.plugins.ftp.listing import Listing, Location, namesake, parse_list, parse_mlsd
 
 _MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""

@@ -1,13 +1,14 @@
 """A job file as what a crawl takes: the spider's arguments and Scrapy's settings. docs/job.md says what it holds.
 
-What a key stands for is said by the schema itself, in `x-argument` and `x-setting`.
+What a key stands for is said by the schema itself, in `x-argument` and `x-setting`. Its texts have the readers that
+arguments and settings have, too.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -15,16 +16,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from scrapy.settings import Settings
+from scrapy.utils.conf import feed_process_params_from_cli
 
 from sitecrawl.addon import check_settings
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Place, Problem, problems, schema_in
 from sitecrawl.base.text_files import Wrong, text_in
+from sitecrawl.crawl.directories import check_job_name
+from sitecrawl.crawl.outputs import check_target, is_remote, outputs
+from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.http import written_sheets
 from sitecrawl.http.login import Login, beside, exposed
 from sitecrawl.http.written_sheets import login_problem, sheet_schema
-from sitecrawl.plugins.jobs.formats import feed_of, readers, seeds_file, target_of
+from sitecrawl.spiders.job_file import is_file
+from sitecrawl.urls.url import CRAWLED
+
+_SETTING: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ def read_job(path: Path) -> Job:
 
 
 def _wrong(document: _Document) -> Iterator[Problem]:
-    of_schema = [*islice(problems(job_schema(), document.values, readers(document.path.parent), _SECRET), MOST_TOLD)]
+    of_schema = [*islice(problems(job_schema(), document.values, _readers(document.path.parent), _SECRET), MOST_TOLD)]
     yield from of_schema
     own = document.values.get("spider")
     for name in own if isinstance(own, dict) else ():
@@ -177,7 +186,7 @@ def _wrong(document: _Document) -> Iterator[Problem]:
     crawl = document.values.get("crawl", {})
     if isinstance(crawl, dict) and "name" not in crawl:
         try:
-            readers(Path())["job-name"](document.path.stem)
+            _readers(Path())["job-name"](document.path.stem)
         except ValueError as error:
             yield Problem(("crawl",), f"the file's name is the crawl's, where name is missing. {error}")
 
@@ -245,7 +254,7 @@ def _given(values: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
 def _arguments(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     for name, value in _given(values, "x-argument"):
         if name == "seeds" and isinstance(value, str):
-            path = seeds_file(value, folder)
+            path = _seeds_file(value, folder)
             yield name, value if path is None else f"@{path}"
         else:
             yield name, [*value] if isinstance(value, list) else _text(value)
@@ -259,11 +268,11 @@ def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, An
     arguments = {schema.get("x-setting") for _, _, schema in _keys() if "x-argument" in schema}
     for name, value in _given(values, "x-setting"):
         if name == "FEEDS":
-            yield name, {uri: options for text in value for uri, options in feed_of(text, folder).items()}
+            yield name, {uri: options for text in value for uri, options in _feed_of(text, folder).items()}
         elif name == "SITECRAWL_EXPORTS":
-            yield name, [target_of(text, folder) for text in value]
+            yield name, [_target_of(text, folder) for text in value]
         elif name == "SITECRAWL_REPORT":
-            yield name, target_of(value, folder)
+            yield name, _target_of(value, folder)
         elif name == "SITECRAWL_SHEETS":
             yield name, [{**one, "login": beside(one["login"], folder)} if "login" in one else one for one in value]
         elif name not in arguments:
@@ -275,3 +284,86 @@ class JobFiles:
 
     read = staticmethod(read_job)
     described = staticmethod(_described)
+
+
+def _readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
+    """By `format` in the schema. `folder`: where relative paths begin."""
+    return {
+        **written_sheets.READERS,
+        "job-name": _name,
+        "seed": _seed,
+        "seeds": lambda text: _seeds(text, folder),
+        "url": lambda text: seeds_of([text]),
+        "feed": _feed,
+        "export": lambda text: _export(text, folder),
+        "report": lambda text: _report(text, folder),
+        "setting-name": _setting,
+        "workers": _workers,
+    }
+
+
+def _workers(text: str) -> None:
+    if text != "auto":
+        raise ValueError("it has to be a number, or auto, for one each core")
+
+
+def _name(text: str) -> None:
+    check_job_name(text)
+    if is_file(text):
+        raise ValueError(f"{text!r} would be a file: a name has no ending like {Path(text).suffix}")
+
+
+def _seed(text: str) -> None:
+    if text.startswith("@") or names_file(text):
+        raise ValueError(f"a list holds URLs: for a file write seeds = {text!r} alone")
+    seeds_of([text], schemes=CRAWLED)
+
+
+def _seeds(text: str, folder: Path) -> None:
+    """A file need only be there: it is read when the crawl begins."""
+    path = _seeds_file(text, folder)
+    if path is None:
+        read_seeds(text, schemes=CRAWLED)
+    elif path is not None and not path.is_file():
+        raise ValueError(f"there is no file {path}")
+
+
+def _seeds_file(text: str, folder: Path) -> Path | None:
+    """The file that a text of seeds names; None for URLs."""
+    if text.startswith("@"):
+        return folder / text[1:]
+    is_one = "\n" not in text and (names_file(text) or names_file(str(folder / text)))
+    return folder / text if is_one else None
+
+
+def _feed(text: str) -> None:
+    _feed_of(text, Path())
+
+
+def _feed_of(text: str, folder: Path) -> dict[str, dict[str, object]]:
+    """Of FEEDS what `-o` would make of `text`, a path below `folder` or a URI. Raises `ValueError`."""
+    try:
+        ((uri, options),) = feed_process_params_from_cli(Settings(), [text]).items()
+    except Exception as error:  # Scrapy's UsageError, whose words are about a command line
+        raise ValueError(f"{text!r} names no format: end it with .csv, .json, .jsonl or .xml") from error
+    below = Path(str(folder).replace("%", "%%"))  # Scrapy fills in what stands behind a percent sign
+    return {uri if _URI.match(uri) else str(below / uri): options}
+
+
+def _export(text: str, folder: Path) -> None:
+    outputs(Settings({"SITECRAWL_EXPORTS": [text]}))
+    _report(text, folder)
+
+
+def _report(text: str, folder: Path) -> None:
+    check_target(_target_of(text, folder), Settings())
+
+
+def _target_of(text: str, folder: Path) -> str:
+    """The file below `folder`, or the URL, that an export or the report goes to."""
+    return text if is_remote(text) else str(folder / text)
+
+
+def _setting(text: str) -> None:
+    if not _SETTING.fullmatch(text):
+        raise ValueError(f"{text!r} is no name of a setting: they are written in capitals")

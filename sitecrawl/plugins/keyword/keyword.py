@@ -54,7 +54,7 @@ class Keyword:
         if len(text) > _MAX_LENGTH:
             raise OptionError(f"The keyword has {len(text)} characters, and {_MAX_LENGTH} is the limit")
         self.text = text
-        self._folded = folded(text)
+        self._folded = _folded(text)
         if not self._folded:
             raise OptionError("The keyword is empty: say what to look for")
 
@@ -64,14 +64,14 @@ class Keyword:
             return None
         lines = html_lines if page.content_type in media.HTML else plain_lines
         for line in lines(as_html(text, page.content_type)):
-            if self._folded in folded(line.text):
+            if self._folded in _folded(line.text):
                 return self._found(page, line)
         return None
 
     def _found(self, page: PageItem, line: Line) -> Found:
         text = line.text
-        end = _least(len(text), lambda end: self._folded in folded(text[:end]))
-        start = end - _least(end, lambda length: self._folded in folded(text[end - length : end]))
+        end = _least(len(text), lambda end: self._folded in _folded(text[:end]))
+        start = end - _least(end, lambda length: self._folded in _folded(text[end - length : end]))
         return Found(page.url, line.number_at(start), _around(text, start, end), page.depth + 1, self.text)
 
 
@@ -87,7 +87,7 @@ def _few_marks(text: str) -> str:
     return _too_many_marks().sub(lambda marks: marks[0][:_MOST_MARKS], text)
 
 
-def folded(text: str) -> str:
+def _folded(text: str) -> str:
     """A form that is equal for texts that look the same to a reader."""
     if text.isascii():
         return " ".join(text.lower().split())

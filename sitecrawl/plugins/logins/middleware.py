@@ -21,8 +21,7 @@ from sitecrawl.http.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Refusal, RefusalKind
-from sitecrawl.plugins.logins.form_login import log_in, text_of
-from sitecrawl.plugins.logins.sessions import LoginFailed, Session
+from sitecrawl.plugins.logins.form_login import LoginFailed, Session, log_in, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ _MOST_TIMES: Final = 2
 """So often a page is asked for again after a login: a session may end at any page, but hardly thrice at the same."""
 
 
-class LoggedOut(IgnoreRequest):
+class _LoggedOut(IgnoreRequest):
     """A page as it is for those who have not logged in."""
 
 
@@ -172,17 +171,17 @@ class LoginRedirectsMiddleware:
 def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Request:
     """The request that asks once more, after a login. A page that then says the same again is left out."""
     crawl.refusals.met(request.url, Refusal(RefusalKind.LOGGED_OUT))
-    fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept
+    fetch.failed(_LoggedOut.__name__)  # and nothing of what came is kept
     times = request.meta.get(LOGGED_OUT, 0)
     if times >= _MOST_TIMES:
         session.needless(times)
-        raise LoggedOut(f"{request.url} says that nobody is logged in, whoever is")
+        raise _LoggedOut(f"{request.url} says that nobody is logged in, whoever is")
     had_failed = session.failure is not None
     can_enter = session.was_out(request)
     if session.failure is not None and not had_failed:
         crawl.refusals.met(request.url, Refusal(RefusalKind.LOGIN_FAILED, str(session.failure)))
     if not can_enter:
-        raise LoggedOut(f"{request.url} shows that nobody is logged in")
+        raise _LoggedOut(f"{request.url} shows that nobody is logged in")
     logger.info("Logged out: %s is asked for again after a login", request.url)
     return request.replace(dont_filter=True, meta={**request.meta, LOGGED_OUT: times + 1})
 
@@ -190,6 +189,6 @@ def _again(crawl: Crawl, request: Request, fetch: Fetch, session: Session) -> Re
 def _only_if_free(session: Session, fetch: Fetch, response: Response) -> Response:
     """Of what was asked for over plain http, and so logged out, errors alone say enough."""
     if session.login.required and response.status < 300:
-        fetch.failed(LoggedOut.__name__)
-        raise LoggedOut(f"{response.url} came over plain http, over which nobody is logged in (over_http)")
+        fetch.failed(_LoggedOut.__name__)
+        raise _LoggedOut(f"{response.url} came over plain http, over which nobody is logged in (over_http)")
     return response

@@ -46,8 +46,7 @@ from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.plugins.remote import REMOTE
-from sitecrawl.plugins.remote.options import RemoteOptions, remote
-from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent, claim, owner_of
+from sitecrawl.plugins.remote.store import Remote, RemoteError, RemoteOptions, Sent, claim, owner_of, remote
 
 logger = logging.getLogger(__name__)
 

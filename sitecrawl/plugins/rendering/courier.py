@@ -82,7 +82,7 @@ _OWN_FOR_EACH: Final = (b"*", b"cookie", b"origin")
 """Values of Vary with which an answer is for one page, or one site."""
 
 
-class Downloads(Protocol):
+class _Downloads(Protocol):
     """A download handler."""
 
     async def download_request(self, request: Request) -> Response: ...
@@ -123,7 +123,7 @@ class Kept:
 class Network:
     """State that all pages of a crawl share."""
 
-    handler: Downloads
+    handler: _Downloads
     allows: Callable[[str, Request], Awaitable[bool]]
     """Whether robots.txt allows a URL, on the way of a page's request."""
     kept: Kept

@@ -55,7 +55,7 @@ _MORE_TEXT: Final = 200
 that is empty between them have a good deal of text."""
 
 
-def section_of(url: str) -> str:
+def _section_of(url: str) -> str:
     """The host, the first two folders of the path, as far as it has them, and the names in a query."""
     parts = urlsplit(url)
     folders = parts.path.split("/")[1:-1][:2]
@@ -105,7 +105,7 @@ class Sections(Participant):
 
     def _section_of(self, page: PageItem) -> str:
         """Its own, or one around it; or that of the shells there."""
-        path, mark, query = section_of(page.url).partition("?")
+        path, mark, query = _section_of(page.url).partition("?")
         if not self._tells_apart(around := _around(path), path):
             path = around
         if mark and not self._tells_apart(path + mark, query):

@@ -156,7 +156,7 @@ class _Picture(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class _Stored:
     """The page store's side; of a crawl without one, nothing."""
 
     captures: int = 0
@@ -198,7 +198,7 @@ class ReportData:
     held_count: int
     dead: list[tuple[_DeadLink, str]]
     """With the page where it was first found; empty for a seed."""
-    stored: Stored
+    stored: _Stored
     rounds: list[Round]
     """The last ones, the newest first."""
     web: Web
@@ -258,12 +258,12 @@ def _pictures(reader: PageReader) -> Iterator[_Picture]:
             yield _Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
 
 
-def _read_pages(directory: Path) -> tuple[Stored, Web]:
+def _read_pages(directory: Path) -> tuple[_Stored, Web]:
     if not (directory / INDEX_FILE).exists():
-        return Stored(), Web()
+        return _Stored(), Web()
     with PageReader(directory) as reader:
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
-        return Stored(
+        return _Stored(
             captures, size, first, last, copies,
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), _ROWS)),
             tuple(islice(_facts(reader), _ROWS)),

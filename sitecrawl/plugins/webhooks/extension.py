@@ -37,8 +37,7 @@ from sitecrawl.extensions.network import tls_context
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import Tls, Verify
 from sitecrawl.plugins.webhooks import WEBHOOKS
-from sitecrawl.plugins.webhooks.courier import Courier, Letter
-from sitecrawl.plugins.webhooks.hook import Event, Webhook, read_hooks
+from sitecrawl.plugins.webhooks.courier import Courier, Event, Letter, Webhook, read_hooks
 
 _LEAST: Final = 20
 """Fetches in the window, without which its share of errors says nothing."""

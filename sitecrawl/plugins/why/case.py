@@ -25,7 +25,7 @@ _PAGES: Final = frozenset({"page", "other"})
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
+class _Robots:
     """The stored robots.txt for a URL."""
 
     capture: Capture
@@ -57,7 +57,7 @@ class Case:
     """Where it is, or would be; None for a host of which the crawl knows nothing."""
     versions: list[Capture]
     """The newest first."""
-    robots: Robots | None
+    robots: _Robots | None
     rule: Learnt | None
     """By which it is another form of a page."""
     stands: str
@@ -164,7 +164,7 @@ def _body_of(source: Source, versions: Sequence[Capture]) -> str:
     return "" if newest is None or original is None or original.url_key == newest.url_key else original.url
 
 
-def _robots(source: Source, url: Url) -> Robots | None:
+def _robots(source: Source, url: Url) -> _Robots | None:
     found = source.robots(url) if url.scheme != "ftp" else None
     if found is None:
         return None
@@ -172,7 +172,7 @@ def _robots(source: Source, url: Url) -> Robots | None:
     agent = source.terms.agent if source.terms is not None else ""
     rule = _deciding_rule(body, url.href, agent) if capture.status < 300 else None
     leave = source.leaves.of(url.host).robots
-    return Robots(capture, rule, leave if leave is not None and leave.covers(target_of(url.href)) else None)
+    return _Robots(capture, rule, leave if leave is not None and leave.covers(target_of(url.href)) else None)
 
 
 def _deciding_rule(body: bytes, url: str, agent: str) -> Rule | None:

@@ -12,8 +12,8 @@ import pytest
 from pagestore_helpers import STARTED, exchange, warc_files
 
 from sitecrawl.pagestore import WarcOptions, WarcStore, gzipping, record
+from sitecrawl.pagestore.files import Seal
 from sitecrawl.pagestore.gzipping import compress_member
-from sitecrawl.pagestore.seal import Seal
 from sitecrawl.plugins.checking.warcwalk import Stretch, _Work, walk
 
 KEY = b"the crawl's key."

@@ -25,8 +25,7 @@ from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import PATIENCE, until
 
-from sitecrawl.plugins.dashboard.figures import NUMBERS
-from sitecrawl.plugins.dashboard.worker import read
+from sitecrawl.plugins.dashboard.figures import NUMBERS, read
 
 ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
 

@@ -26,7 +26,7 @@ from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.plugins.dashboard.server import _MAX_CONNECTIONS
+from sitecrawl.plugins.dashboard.extension import _MAX_CONNECTIONS
 from sitecrawl.plugins.dashboard.web import _MAX_BODY
 
 SECONDS = 0.03

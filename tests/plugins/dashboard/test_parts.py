@@ -15,13 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.seen.figures import SeenFigures
-from sitecrawl.plugins.dashboard.figures import BUCKETS, COLUMNS, Figures, Meter
+from sitecrawl.plugins.dashboard.figures import BUCKETS, COLUMNS, Figures, Meter, Worker, worker_of
 from sitecrawl.plugins.dashboard.guard import HEADERS, Guard, place_of, token_of
 from sitecrawl.plugins.dashboard.metrics import exposition
 from sitecrawl.plugins.dashboard.monitor import CHARTED, charted
 from sitecrawl.plugins.dashboard.rows import NO_ROWS, joined
 from sitecrawl.plugins.dashboard.web import Backend
-from sitecrawl.plugins.dashboard.worker import Worker, worker_of
 
 TOKEN = "0123456789abcdefSECRET"
 OURS = {"Host": "127.0.0.1:8000"}

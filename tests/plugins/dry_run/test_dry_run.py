@@ -10,7 +10,7 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, linked
 
-from sitecrawl.plugins.dry_run.look import _PAGES, _SITEMAPS, Look
+from sitecrawl.plugins.dry_run.look import _PAGES, _SITEMAPS, _Look
 
 NAMES = [f"/{number}" for number in range(60)]
 ROBOTS = Answer(b"User-agent: *\nDisallow: /3\nSitemap: /sitemap.xml\n", 200, {"Content-Type": "text/plain"})
@@ -139,4 +139,4 @@ def test_an_output_of_the_crawl_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("one", "other", "least"), [("abc", "abc", 3), ("abcd", "cdef", 7), ("ab", "cd", 8)])
 def test_an_estimate(one: str, other: str, least: int) -> None:
     """Chapman's: the less two catches share, the more there is; at least what was found."""
-    assert Look(found=dict.fromkeys(one + other, ""), catches=({*one}, {*other})).estimate() == least
+    assert _Look(found=dict.fromkeys(one + other, ""), catches=({*one}, {*other})).estimate() == least

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, Page
 
-from sitecrawl.plugins.export.folder import Names
+from sitecrawl.plugins.export.folder import _Names
 from sitecrawl.plugins.export.passing import Once
 
 HOST = "http://site.example"
@@ -22,9 +22,9 @@ TEXT = "".join(f"<p>Sentence {number} of a page, which says what it is about.</p
 
 
 @pytest.fixture
-def names() -> Iterator[Names]:
+def names() -> Iterator[_Names]:
     with Once() as known:
-        yield Names(known)
+        yield _Names(known)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def names() -> Iterator[Names]:
         ("ftp://site.example/a", "ftp_site.example/a.md"),
     ],
 )
-def test_names_mirror_addresses(names: Names, url: str, path: str) -> None:
+def test_names_mirror_addresses(names: _Names, url: str, path: str) -> None:
     """Hosts and folders are folders, and what is readable stays."""
     assert names.of(url) == path
 
@@ -50,7 +50,7 @@ ODD = (
 
 
 @pytest.mark.parametrize("path", ODD)
-def test_names_that_mean_something(names: Names, path: str) -> None:
+def test_names_that_mean_something(names: _Names, path: str) -> None:
     """No part of a path is one to a file system or a shell; what was changed has a digest of the URL."""
     first, other = names.of(HOST + path), names.of(HOST + path + "#other")
     assert first != other
@@ -61,7 +61,7 @@ def test_names_that_mean_something(names: Names, path: str) -> None:
     assert not any(part.endswith(".md") for part in first.split("/")[:-1])
 
 
-def test_names_that_are_taken(names: Names) -> None:
+def test_names_that_are_taken(names: _Names) -> None:
     """Two addresses have two files, also where case does not count."""
     found = [names.of(f"{HOST}{path}") for path in ("/a", "/A", "/a/", "/a/index", "/%61")]
     found.append(names.of(f"{HOST}/a", "SHA1"))
@@ -72,7 +72,7 @@ def test_names_that_are_taken(names: Names) -> None:
 def test_no_name_leads_elsewhere(path: str) -> None:
     """Whatever an address says, its file is below the folder."""
     with Once() as known:
-        name = Names(known).of(f"{HOST}/{path}")
+        name = _Names(known).of(f"{HOST}/{path}")
     assert (Path("/x") / name).resolve().is_relative_to("/x/")
     assert name.isprintable()
 

@@ -16,8 +16,7 @@ import duckdb
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.export.fields import _FIELDS, Field, fields_named
-from sitecrawl.plugins.export.formats import WRITERS, _Row, format_of
+from sitecrawl.plugins.export.formats import _FIELDS, WRITERS, Field, _Row, fields_named, format_of
 
 TIME = datetime(2026, 11, 23, 12, 0, 0, 5, UTC)
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb,\"';"

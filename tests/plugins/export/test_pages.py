@@ -17,7 +17,7 @@ from sitecrawl.pagestore import PageFilter, WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments
-from sitecrawl.plugins.export.fields import _FIELDS, fields_named, row_of
+from sitecrawl.plugins.export.formats import _FIELDS, fields_named, row_of
 from sitecrawl.plugins.export.marks import FILE, News
 from sitecrawl.plugins.export.pages import Choice, Pages
 

@@ -18,7 +18,7 @@ from sitecrawl.page.items import Exchange, Headers
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.agent.stored_crawl import StoredCrawl
-from sitecrawl.plugins.export.fields import fields_named, row_of
+from sitecrawl.plugins.export.formats import fields_named, row_of
 from sitecrawl.plugins.export.pages import Choice, Pages
 from sitecrawl.plugins.export.rights import Said, _HostRights, said_of
 from sitecrawl.plugins.why.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sitecrawl.page.items import Link
-from sitecrawl.plugins.focused.shark_search import SCALE, Focus, Folders
+from sitecrawl.plugins.focused.shark_search import SCALE, Focus, _Folders
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.topic import Topic
@@ -47,7 +47,7 @@ def test_a_folder_speaks_for_its_pages(new_topic: type[Topic]) -> None:
 
 def test_folders_are_bounded() -> None:
     """Those that were not met for the longest time go."""
-    folders = Folders(2)
+    folders = _Folders(2)
     for name in ("a", "b", "a", "c"):
         folders.add(f"http://x.example/{name}/1", 1.0)
     assert [folders.mean(f"http://x.example/{name}/2?q=/") for name in "abc"] == [1.0, None, 1.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.plugins.ftp.location import Location, folder_url, location_of, namesake
+from sitecrawl.plugins.ftp.listing import Location, folder_url, location_of, namesake
 from sitecrawl.urls.url import CRAWLED, parse
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.plugins.ftp.handler import _CONTENT_TYPE, _media_type_of, _page_of
-from sitecrawl.plugins.ftp.listing import Entry
-from sitecrawl.plugins.ftp.location import location_of
+from sitecrawl.plugins.ftp.listing import Entry, location_of
 from sitecrawl.urls.url import CRAWLED, parse
 
 FOLDER = "ftp://a.example/pub/"

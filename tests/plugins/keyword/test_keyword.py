@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page.items import PageItem
-from sitecrawl.plugins.keyword.keyword import _MAX_LENGTH, _SHOWN, Found, Keyword, folded
+from sitecrawl.plugins.keyword.keyword import _MAX_LENGTH, _SHOWN, Found, Keyword, _folded
 
 
 def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:
@@ -102,10 +102,10 @@ def test_a_bad_keyword(text: str, words: str) -> None:
 @given(st.text(), st.text(min_size=1), st.text())
 def test_what_is_in_a_text_is_found(before: str, keyword: str, after: str) -> None:
     """In plain text on one line, whatever the letters; and the report has no line that is not there."""
-    if "\n" in keyword or "\r" in keyword or not folded(keyword):
+    if "\n" in keyword or "\r" in keyword or not _folded(keyword):
         return
     whole = f"{before} {keyword} {after}"
-    if folded(keyword) not in folded(whole):  # marks around it may have joined it
+    if _folded(keyword) not in _folded(whole):  # marks around it may have joined it
         return
     body = whole.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     found = find(keyword[:100], page(body, content_type="text/plain"))
@@ -115,11 +115,11 @@ def test_what_is_in_a_text_is_found(before: str, keyword: str, after: str) -> No
 @given(st.text())
 def test_folding_twice_is_folding_once(text: str) -> None:
     """So it does not matter which of the two texts was folded before."""
-    assert folded(folded(text)) == folded(text)
+    assert _folded(_folded(text)) == _folded(text)
 
 
 def test_marks_without_end() -> None:
     """Of combining marks in a row no more count than a text can have: each is put in order among all others."""
-    assert folded("a" + "\u0301" * 500_000 + "\u0323" * 500_000) == folded("a" + "\u0301" * 30)
-    assert len(folded("a" + "\u0f73" * 500_000)) == 61  # each becomes two
-    assert folded("e\u0323\u0301" * 3) == folded("\u1eb9\u0301" * 3)
+    assert _folded("a" + "\u0301" * 500_000 + "\u0323" * 500_000) == _folded("a" + "\u0301" * 30)
+    assert len(_folded("a" + "\u0f73" * 500_000)) == 61  # each becomes two
+    assert _folded("e\u0323\u0301" * 3) == _folded("\u1eb9\u0301" * 3)

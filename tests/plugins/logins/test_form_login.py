@@ -15,8 +15,7 @@ from scrapy.http import HtmlResponse, Response
 
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.http.login import Login
-from sitecrawl.plugins.logins.form_login import _MAX_REDIRECTS, log_in
-from sitecrawl.plugins.logins.sessions import LoginFailed, Session
+from sitecrawl.plugins.logins.form_login import _MAX_REDIRECTS, LoginFailed, Session, log_in
 
 URL = "https://a.example/login"
 FORM = (

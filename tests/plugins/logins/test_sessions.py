@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 
 from sitecrawl.http.login import _LOGIN_PAGE, LOGOUT, Login
-from sitecrawl.plugins.logins.sessions import _HOUR, _IN_A_ROW, LoginFailed, Session
+from sitecrawl.plugins.logins.form_login import _HOUR, _IN_A_ROW, LoginFailed, Session
 
 ROOT = "https://a.example"
 FIELDS = {"user": "me", "pw": "word"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.plugins.remote.options import _remote_options, _safe_name
+from sitecrawl.plugins.remote.store import _remote_options, _safe_name
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from s3_server import BUCKET, S3, SECRET, s3_server
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.plugins.remote.options import _remote_options
-from sitecrawl.plugins.remote.store import _MARK, Remote, RemoteError, claim, owner_of
+from sitecrawl.plugins.remote.store import _MARK, Remote, RemoteError, _remote_options, claim, owner_of
 
 
 @pytest.fixture(scope="module")

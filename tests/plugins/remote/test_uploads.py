@@ -12,8 +12,7 @@ import pytest
 from waiting import until
 
 from sitecrawl.plugins.remote.copy import _Upload, _Uploads
-from sitecrawl.plugins.remote.options import _remote_options
-from sitecrawl.plugins.remote.store import Remote, RemoteError
+from sitecrawl.plugins.remote.store import Remote, RemoteError, _remote_options
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from database_files import database_at
 
 from sitecrawl.page.items import PageItem
-from sitecrawl.plugins.rendering.sections import _AGAIN, _MAX_FOLDERS, _SAMPLES, Sections, has_gained, section_of
+from sitecrawl.plugins.rendering.sections import _AGAIN, _MAX_FOLDERS, _SAMPLES, Sections, _section_of, has_gained
 
 TEXT = b"<script></script><p>" + b"word " * 50
 AGAIN_OF_80 = 4
@@ -48,13 +48,15 @@ def numbered(folder: str, count: int) -> list[str]:
 
 def test_the_names_of_sections() -> None:
     """Two folders at the most; what is no folder is none."""
-    names = {path: section_of(f"http://a.example{path}") for path in ("", "/", "/x", "/en/x", "/en/p/x", "/en/p/q/x")}
+    names = {
+        path: _section_of(f"http://a.example{path}") for path in ("", "/", "/x", "/en/x", "/en/p/x", "/en/p/q/x")
+    }
     assert [*names.values()] == ["a.example/"] * 3 + ["a.example/en/"] + ["a.example/en/p/"] * 2
 
 
 def test_the_names_in_a_query() -> None:
     """They are part of a section, in any order and without their values, as long as they are few."""
-    names = [section_of(f"http://a.example/x?{query}") for query in ("b=1&a=2", "a=3&b", "&&", "a&b&c&d&e", "/to/x")]
+    names = [_section_of(f"http://a.example/x?{query}") for query in ("b=1&a=2", "a=3&b", "&&", "a&b&c&d&e", "/to/x")]
     assert names == ["a.example/?a&b", "a.example/?a&b", "a.example/", "a.example/", "a.example/?/to/x"]
 
 

@@ -31,7 +31,7 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.outcomes import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.report.gather import ReportData, Stored, _DeadLink, _refused, gather
+from sitecrawl.plugins.report.gather import ReportData, _DeadLink, _refused, _Stored, gather
 from sitecrawl.plugins.report.render import _chart, _charts, _percent, _shown, _speeds, render
 from sitecrawl.urls.url import parse
 
@@ -106,7 +106,7 @@ class TestBeginning:
                 raise
 
         monkeypatch.setattr("sitecrawl.plugins.report.gather.PageReader", read)
-        assert gather(young).stored == Stored()
+        assert gather(young).stored == _Stored()
 
 
 class TestFigures:

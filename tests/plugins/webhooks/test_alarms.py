@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sitecrawl.plugins.webhooks.courier import Event
 from sitecrawl.plugins.webhooks.extension import _LEAST, _ErrorAlarm, _StallAlarm
-from sitecrawl.plugins.webhooks.hook import Event
 
 
 class TestStall:

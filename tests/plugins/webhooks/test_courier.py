@@ -20,8 +20,16 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from waiting import until_async
 
 from sitecrawl.http import Verify
-from sitecrawl.plugins.webhooks.courier import _DROPPED, _MAX_WAITING, _SENT, FAILED, Courier, Letter
-from sitecrawl.plugins.webhooks.hook import Event, read_hooks
+from sitecrawl.plugins.webhooks.courier import (
+    _DROPPED,
+    _MAX_WAITING,
+    _SENT,
+    FAILED,
+    Courier,
+    Event,
+    Letter,
+    read_hooks,
+)
 
 SECRET = "between us"
 

@@ -11,7 +11,7 @@ import pytest
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import revealed
 from sitecrawl.http import Endpoint
-from sitecrawl.plugins.webhooks.hook import _NEWS, Event, read_hooks
+from sitecrawl.plugins.webhooks.courier import _NEWS, Event, read_hooks
 
 read = partial(read_hooks, reveal=partial(revealed, name="SITECRAWL_WEBHOOKS"))
 

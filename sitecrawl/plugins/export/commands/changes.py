@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import FORMATS, write
-from sitecrawl.pagestore.printing import parse_since
+from sitecrawl.pagestore.console import parse_since
 from sitecrawl.pagestore.rounds import rounds_in, span_of
 from sitecrawl.plugins.export.changes import CHANGES, ROUNDS, WITH_DIFFS, atom, changes, spans_of, spans_since
 from sitecrawl.plugins.export.pages import pages_with_texts

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from sitecrawl.base.errors import NoParser
-from sitecrawl.page.document_kinds import DocumentKind
+from sitecrawl.page.media_type import DocumentKind
 from sitecrawl.page.process_pool import PoolOptions, Quarantined, WorkerPool
 from sitecrawl.page.process_serving import BadAnswer
 from sitecrawl.plugins.export.documents.document import MAX_FACT, NOT_INSTALLED, Document, DocumentLimits

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
-from sitecrawl.page.document_kinds import is_encrypted_package
+from sitecrawl.page.media_type import is_encrypted_package
 from sitecrawl.plugins.export.documents.document import (
     MAX_FACT,
     Document,
