@@ -25,7 +25,7 @@ from random import Random
 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
-from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits, visited
+from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
 
 FASTEST, SLOWEST = 8.0, 0.004
@@ -173,7 +173,7 @@ def adaptive(simulation: Simulation, budget: float, folder: Path, *, important: 
         for key, record in due:
             number = int.from_bytes(key, "big")
             requests += 1
-            after = visited(record, clock, digest=simulation.visit(number, clock))
+            after = record.after(clock, digest=simulation.visit(number, clock))
             store.plan(key, after, importance(number), clock)
         if requests % 50 == 0:
             batch = database.batch()

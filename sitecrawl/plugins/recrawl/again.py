@@ -40,7 +40,7 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
 from sitecrawl.plugins.recrawl.known import askable, is_page, options, pass_on
-from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, rate, visited
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions
 
@@ -242,7 +242,7 @@ class Again(Participant):
             self._store.keep(key, replace(known, visited=now, digest=b"", failures=0))
         else:
             digest = outcome.digest if outcome.what == "changed" else None
-            after = visited(known, now, digest=digest)
+            after = known.after(now, digest=digest)
             self._store.keep(key, replace(after, digest=outcome.digest or after.digest))
 
     def _outcome_of(self, fetch: Fetch, before: Version | None) -> _Outcome:
@@ -296,5 +296,5 @@ def _holds(trap: TrapState) -> bool:
 
 def _chance(known: Visits | None, now: float) -> float:
     """Probability that a page has changed since its visit, at random times (`recrawl.schedule`)."""
-    changes = rate(known) if known is not None else 0.0
+    changes = known.rate if known is not None else 0.0
     return 1 - exp(-changes * max(0.0, now - known.visited)) if changes and known is not None else _UNKNOWN

@@ -24,7 +24,7 @@ from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.plugins.recrawl.known import askable, importance_of, is_page, options, pass_on
-from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits, visited
+from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
 from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
 
@@ -146,7 +146,7 @@ class Recrawling:
             self._plan(key, record, self._after(known, fetch.page, version))
         elif known is not None and fetch.status == NOT_MODIFIED:
             self._count("not_modified")
-            self._plan(key, record, visited(known, time.time(), digest=None))
+            self._plan(key, record, known.after(time.time(), digest=None))
         elif known is not None:
             self._fail(key, record, known)
 
@@ -158,7 +158,7 @@ class Recrawling:
         else:
             if version is not None:
                 known = replace(known, digest=self._versions.text(version, self._crawl.reading))
-            after = visited(known, now, digest=digest)
+            after = known.after(now, digest=digest)
             self._count("unchanged" if digest == known.digest else "changed")
         validators = {} if page.exchange is None else conditions_of(page.exchange.headers)
         etag, modified = (validators.get(name, "") for name in CONDITIONS)

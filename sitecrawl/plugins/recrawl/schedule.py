@@ -49,18 +49,6 @@ _HALVINGS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class RecrawlOptions:
-    """How often pages are fetched again."""
-
-    budget: float = 10_000.0
-    """Fetches a day, for all pages together."""
-    min_interval: float = 3600.0
-    """Seconds between two fetches of a page, at least."""
-    max_interval: float = 30 * DAY
-    """Seconds between two fetches of a page, at most."""
-
-
-@dataclass(frozen=True, slots=True)
 class Visits:
     """The record of a page that is fetched repeatedly."""
 
@@ -100,51 +88,68 @@ class Visits:
             raise CorruptFile("The record of a page's visits cannot be read: it has other fields")
         return cls(*known)
 
+    def after(self, now: float, *, digest: bytes | None) -> Visits:
+        """The record after a visit at `now`. `digest` is None if the server reported no change."""
+        changed = digest is not None and digest != self.digest
+        return replace(
+            self,
+            visited=now,
+            digest=self.digest if digest is None else digest,
+            visits=self.visits * _FADING + 1,
+            changes=self.changes * _FADING + changed,
+            watched=self.watched * _FADING + max(0.0, now - self.visited),
+            failures=0,
+        )
+
+    @property
+    def rate(self) -> float:
+        """Changes a second that the page is expected to make; 0 before its second visit."""
+        if not self.visits or not self.watched:
+            return 0.0
+        still = (self.visits - self.changes + 0.5) / (self.visits + 1)
+        return -log(still) * self.visits / self.watched
+
 
 _KINDS: Final = [type(value) for value in astuple(Visits(0.0))]
 
 
-def visited(record: Visits, now: float, *, digest: bytes | None) -> Visits:
-    """The record after a visit at `now`. `digest` is None if the server reported no change."""
-    changed = digest is not None and digest != record.digest
-    return replace(
-        record,
-        visited=now,
-        digest=record.digest if digest is None else digest,
-        visits=record.visits * _FADING + 1,
-        changes=record.changes * _FADING + changed,
-        watched=record.watched * _FADING + max(0.0, now - record.visited),
-        failures=0,
-    )
+@dataclass(frozen=True, slots=True)
+class RecrawlOptions:
+    """How often pages are fetched again."""
 
+    budget: float = 10_000.0
+    """Fetches a day, for all pages together."""
+    min_interval: float = 3600.0
+    """Seconds between two fetches of a page, at least."""
+    max_interval: float = 30 * DAY
+    """Seconds between two fetches of a page, at most."""
 
-def rate(record: Visits) -> float:
-    """Changes a second that the page is expected to make; 0 before its second visit."""
-    if not record.visits or not record.watched:
-        return 0.0
-    still = (record.visits - record.changes + 0.5) / (record.visits + 1)
-    return -log(still) * record.visits / record.watched
+    def interval(self, visits: Visits, importance: float, price: float) -> float:
+        """Seconds from the last visit to the next; `importance` as `worth` gives it."""
+        changes = visits.rate
+        if changes == 0.0:
+            seconds: float = sqrt(self.min_interval * self.max_interval)
+        else:
+            seconds = _best(price * changes / importance) / changes
+        seconds *= float(1 << visits.failures)
+        return min(max(seconds, self.min_interval), self.max_interval)
+
+    def first_interval(self, pages: int) -> float:
+        """Seconds in which the budget allows all of `pages` to be fetched once: nothing is known of them yet."""
+        return min(pages * DAY / self.budget if self.budget else 0.0, self.max_interval)
+
+    def new_price(self, price: float, planned: float, pages: int) -> float:
+        """The price after one more plan, when all plans together come to `planned` fetches a second."""
+        budget = self.budget / DAY
+        if not budget or not planned:
+            return price
+        change = float((planned / budget) ** (_GAIN / max(pages, 10)))
+        return min(max(price * change, 1e-6), 1e12)
 
 
 def worth(importance: float, pages: int) -> float:
     """A page's importance in that of the average page, of so many `pages`; between a fifth and five times."""
     return min(max(importance * pages, _LEAST), _MOST)
-
-
-def interval(record: Visits, importance: float, price: float, options: RecrawlOptions) -> float:
-    """Seconds from the last visit to the next; `importance` as `worth` gives it."""
-    changes = rate(record)
-    if changes == 0.0:
-        seconds: float = sqrt(options.min_interval * options.max_interval)
-    else:
-        seconds = _best(price * changes / importance) / changes
-    seconds *= float(1 << record.failures)
-    return min(max(seconds, options.min_interval), options.max_interval)
-
-
-def first_interval(pages: int, options: RecrawlOptions) -> float:
-    """Seconds in which the budget allows all of `pages` to be fetched once: nothing is known of them yet."""
-    return min(pages * DAY / options.budget if options.budget else 0.0, options.max_interval)
 
 
 def _best(target: float) -> float:
@@ -157,12 +162,3 @@ def _best(target: float) -> float:
         else:
             high = middle
     return high
-
-
-def new_price(price: float, planned: float, pages: int, options: RecrawlOptions) -> float:
-    """The price after one more plan, when all plans together come to `planned` fetches a second."""
-    budget = options.budget / DAY
-    if not budget or not planned:
-        return price
-    change = float((planned / budget) ** (_GAIN / max(pages, 10)))
-    return min(max(price * change, 1e-6), 1e12)

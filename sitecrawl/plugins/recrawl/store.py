@@ -20,14 +20,13 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.plugins.recrawl import schedule
-from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Visits
+from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits, worth
 
 _FAMILY: Final = "revisits"
 _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"
 _TIME = struct.Struct(">Q")
 _FIGURES_FORMAT = struct.Struct(">Qdd")
-_FIRST_PRICE: Final = schedule.DAY
+_FIRST_PRICE: Final = DAY
 _SAVED: Final = 3600.0
 """Seconds for which what the budget allows can be saved up."""
 
@@ -86,13 +85,12 @@ class RevisitStore(Participant):
             self.pages += 1
         if before is not None:
             self._forget(key, before)
-        worth = schedule.worth(importance, self.pages)
-        seconds = schedule.interval(record, worth, self.price, self._options)
+        seconds = self._options.interval(record, worth(importance, self.pages), self.price)
         if not record.visits:
-            seconds = max(seconds, schedule.first_interval(self.pages, self._options))
+            seconds = max(seconds, self._options.first_interval(self.pages))
         record = replace(record, next_visit=now + seconds, interval=seconds)
         self.planned += 1 / seconds
-        self.price = schedule.new_price(self.price, self.planned, self.pages, self._options)
+        self.price = self._options.new_price(self.price, self.planned, self.pages)
         self._rows.put(_PAGE + key, record.pack())
         entry = _entry(record.next_visit, key)
         self._rows.put(entry)
@@ -113,7 +111,7 @@ class RevisitStore(Participant):
 
     def _allowed(self, now: float) -> int:
         """What the budget has left: never more than an hour's."""
-        a_second = self._options.budget / schedule.DAY
+        a_second = self._options.budget / DAY
         earned = (now - self._since) * a_second
         self._since, self._allowance = now, min(self._allowance + earned, max(_SAVED * a_second, 1.0))
         return int(self._allowance)

@@ -16,15 +16,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.plugins.recrawl.known import options
-from sitecrawl.plugins.recrawl.schedule import (
-    RecrawlOptions,
-    Visits,
-    interval,
-    new_price,
-    rate,
-    visited,
-    worth,
-)
+from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Visits, worth
 from sitecrawl.plugins.recrawl.store import RevisitStore
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
@@ -39,20 +31,20 @@ def watched(changes: list[bool], seconds: float = 100.0) -> Visits:
     record = Visits(0.0, digest=b"0")
     for number, changed in enumerate(changes, 1):
         digest = b"%d" % number if changed else record.digest
-        record = visited(record, number * seconds, digest=digest)
+        record = record.after(number * seconds, digest=digest)
     return record
 
 
 def test_the_rate_follows_what_was_seen() -> None:
     """More changes, a greater rate; none for long, a small one, but never none."""
-    never, seldom, often, always = (rate(watched([n < k for n in range(20)])) for k in (0, 3, 10, 20))
+    never, seldom, often, always = (watched([n < k for n in range(20)]).rate for k in (0, 3, 10, 20))
     assert 0 < never < seldom < often < always
-    assert rate(Visits(0.0)) == 0
+    assert Visits(0.0).rate == 0
 
 
 def test_a_304_is_no_change() -> None:
     """Whatever the digest was."""
-    record = visited(Visits(0.0, digest=b"x"), 10.0, digest=None)
+    record = Visits(0.0, digest=b"x").after(10.0, digest=None)
     assert (record.changes, record.digest, record.watched) == (0, b"x", 10.0)
 
 
@@ -61,7 +53,7 @@ def test_the_last_fetch_is_worth_its_price(seconds: float, importance: float, pr
     """Where no limit holds it, the interval is where a little more freshness costs what it is worth."""
     record = watched([True, False, True, False], seconds)
     options = RecrawlOptions(min_interval=1e-12, max_interval=1e15)
-    changes, found = rate(record), interval(record, importance, price, options)
+    changes, found = record.rate, options.interval(record, importance, price)
     x = changes * found
     if x < 7.99:
         assert importance * (1 - exp(-x) * (1 + x)) / changes == pytest.approx(price, rel=1e-2, abs=1e-6 / changes)
@@ -73,9 +65,9 @@ def test_what_cannot_be_followed_is_visited_less_and_less() -> None:
     """A page that is new at every look gets longer and longer intervals, until the price is right."""
     record, now, intervals = Visits(0.0), 0.0, []
     for number in range(60):
-        intervals.append(interval(record, 1.0, 1e4, OPTIONS) if number > 1 else 10.0)
+        intervals.append(OPTIONS.interval(record, 1.0, 1e4) if number > 1 else 10.0)
         now += intervals[-1]
-        record = visited(record, now, digest=b"%d" % number)
+        record = record.after(now, digest=b"%d" % number)
     assert intervals[10] > 4 * intervals[2]
     assert 1e4 < intervals[-1] < 1e5
     assert intervals[-1] == pytest.approx(intervals[-2], rel=0.05)
@@ -84,7 +76,7 @@ def test_what_cannot_be_followed_is_visited_less_and_less() -> None:
 def test_importance_counts_within_limits() -> None:
     """Twice the credit makes visits more frequent; a page without any is still visited."""
     record = watched([True, False] * 10)
-    low, high = (interval(record, importance, 10.0, OPTIONS) for importance in (0.5, 2.0))
+    low, high = (OPTIONS.interval(record, importance, 10.0) for importance in (0.5, 2.0))
     assert high < low
     assert [worth(share, 100) for share in (0.9, 0.02, 0.0)] == [5.0, 2.0, 0.2]
 
@@ -92,14 +84,14 @@ def test_importance_counts_within_limits() -> None:
 def test_failures_double_the_interval() -> None:
     """What does not answer is asked for less."""
     record = watched([True, False] * 10)
-    once, twice = (interval(replace(record, failures=n), 1.0, 10.0, OPTIONS) for n in (1, 2))
+    once, twice = (OPTIONS.interval(replace(record, failures=n), 1.0, 10.0) for n in (1, 2))
     assert twice == pytest.approx(2 * once)
 
 
 def test_the_price_follows_the_budget() -> None:
     """Plans beyond the budget make fetches dearer, plans below it cheaper."""
-    assert new_price(10.0, 2.0, 100, OPTIONS) > 10.0 > new_price(10.0, 0.5, 100, OPTIONS)
-    assert new_price(10.0, 2.0, 100, replace(OPTIONS, budget=0.0)) == 10.0
+    assert OPTIONS.new_price(10.0, 2.0, 100) > 10.0 > OPTIONS.new_price(10.0, 0.5, 100)
+    assert replace(OPTIONS, budget=0.0).new_price(10.0, 2.0, 100) == 10.0
 
 
 def test_a_record_that_nobody_wrote() -> None:
