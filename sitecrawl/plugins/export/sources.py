@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -243,8 +243,7 @@ def _read(found: Any, *, markup: bool) -> Any:
     return _STRING(found)
 
 
-def css(text: str, pattern: Pattern | None = None) -> Source:
-    """Raises `BadSource`."""
+def _css(text: str, pattern: Pattern | None) -> Source:
     try:
         path = _TRANSLATOR.css_to_xpath(text)
     except SelectorError as error:
@@ -252,8 +251,7 @@ def css(text: str, pattern: Pattern | None = None) -> Source:
     return Source("css", text, _compiled(path, text), pattern=pattern)
 
 
-def xpath(text: str, pattern: Pattern | None = None) -> Source:
-    """Raises `BadSource`."""
+def _xpath(text: str, pattern: Pattern | None) -> Source:
     bare = _LITERAL.sub("", text)
     if prefix := _PREFIX.search(bare):
         hint = ": regular expressions have a key of their own, `regex`" if prefix[1] == "re" else ""
@@ -273,38 +271,41 @@ def _compiled(path: str, text: str) -> etree.XPath:
     return found
 
 
-def jsonld(text: str, pattern: Pattern | None = None) -> Source:
-    """Raises `BadSource`."""
+def _jsonld(text: str, pattern: Pattern | None) -> Source:
     if not text or not PATH.fullmatch(text):
         raise BadSource(f"{text!r} names no JSON-LD: write Type, Type.property or .property")
     name, *properties = text.split(".")
     return Source("jsonld", text, type=name, properties=properties, pattern=pattern)
 
 
-def json_path(text: str, pattern: Pattern | None = None) -> Source:
-    """Raises `BadSource`."""
+def _json_path(text: str, pattern: Pattern | None) -> Source:
     try:
         return Source("json", text, jmespath.compile(text).search, pattern=pattern)
     except jmespath.exceptions.JMESPathError as error:
         raise BadSource(f"{text!r} is no JMESPath: {' '.join(str(error).split())}") from None
 
 
-def compiled_pattern(text: str) -> Pattern:
+_MAKERS: Final[dict[str, Callable[[str, Pattern | None], Source]]] = {
+    "css": _css,
+    "xpath": _xpath,
+    "jsonld": _jsonld,
+    "json": _json_path,
+}
+SELECTORS: Final = (*_MAKERS,)
+"""The kinds of sources that choose elements or objects; the other kind is `regex`."""
+
+
+def source_of(kind: str, text: str, pattern: Pattern | None = None) -> Source:
     """Raises `BadSource`."""
-    pattern = any_pattern(text)
+    return _MAKERS[kind](text, pattern) if kind in _MAKERS else Source(kind, text, pattern=pattern)
+
+
+def pattern_of(text: str) -> Pattern:
+    """Raises `BadSource`."""
+    try:
+        pattern = compiled(text)
+    except BadPattern as error:
+        raise BadSource(str(error)) from None
     if pattern.groups > 1:
         raise BadSource(f"{text!r} has {pattern.groups} groups: one at most says which part is wanted; write (?:...)")
     return pattern
-
-
-def any_pattern(text: str) -> Pattern:
-    """Raises `BadSource`."""
-    try:
-        return compiled(text)
-    except BadPattern as error:
-        raise BadSource(str(error)) from None
-
-
-def page_pattern(text: str) -> Source:
-    """Raises `BadSource`."""
-    return Source("regex", text, pattern=compiled_pattern(text))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.base.text_files import Wrong
 from sitecrawl.base.yamlnodes import Part, read_yaml
-from sitecrawl.plugins.export import sources
-from sitecrawl.plugins.export.sources import BadSource, PageText, Source
+from sitecrawl.plugins.export.sources import SELECTORS, BadSource, PageText, Source, pattern_of, source_of
 from sitecrawl.plugins.extract.values import TYPES, Conversion, Unfit, is_format
 
 
@@ -68,13 +68,7 @@ class RuleSet:
         return list(dict.fromkeys(names))
 
 
-_MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
-    "css": sources.css,
-    "xpath": sources.xpath,
-    "jsonld": sources.jsonld,
-    "json": sources.json_path,
-}
-_SOURCE: Final = ("css", "xpath", "jsonld", "json", "regex")
+_SOURCE: Final = (*SELECTORS, "regex")
 _FIELD: Final = (*_SOURCE, "any", "type", "required", "many", "default", "decimal", "format")
 _RULE: Final = ("name", "url", "each", "next", "fields")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -145,8 +139,8 @@ def _name(part: Part) -> str:
 
 def _url_pattern(part: Part) -> Any:
     try:
-        return sources.any_pattern(part.text())
-    except BadSource as error:
+        return compiled(part.text())
+    except BadPattern as error:
         raise part.wrong(str(error)) from None
 
 
@@ -165,7 +159,7 @@ def _source(part: Part) -> Source:
 
 
 def _made(values: dict[str, Part], whole: Part) -> Source:
-    kinds = [kind for kind in _MAKERS if kind in values]
+    kinds = [kind for kind in SELECTORS if kind in values]
     if len(kinds) > 1:
         raise values[kinds[1]].wrong(f"{kinds[0]} and {kinds[1]} exclude each other: use `any` for alternatives")
     pattern = values.get("regex")
@@ -175,11 +169,9 @@ def _made(values: dict[str, Part], whole: Part) -> Source:
     assert part is not None
     at = pattern or part
     try:
-        if not kinds:
-            return sources.page_pattern(part.text())
-        compiled = sources.compiled_pattern(pattern.text()) if pattern is not None else None
+        chosen = pattern_of(pattern.text()) if pattern is not None else None
         at = part
-        return _MAKERS[kinds[0]](part.text(), compiled)
+        return source_of(kinds[0] if kinds else "regex", part.text(), chosen)
     except BadSource as error:
         raise at.wrong(str(error)) from None
 
