@@ -39,10 +39,9 @@ from sitecrawl.frontier.urls.trap_state import TrapState
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
-from sitecrawl.plugins.recrawl.known import askable, is_page, options, pass_on
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.plugins.recrawl.versions import Version, Versions
+from sitecrawl.plugins.recrawl.versions import Version, Versions, askable, is_page, options, pass_on
 
 logger = logging.getLogger(__name__)
 

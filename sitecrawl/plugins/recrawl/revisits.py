@@ -23,10 +23,18 @@ from sitecrawl.crawl.requests import CONDITIONS, pack_conditional
 from sitecrawl.frontier.urls.record import UrlRecord
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
-from sitecrawl.plugins.recrawl.known import askable, importance_of, is_page, options, pass_on
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.plugins.recrawl.versions import Version, Versions, conditions_of
+from sitecrawl.plugins.recrawl.versions import (
+    Version,
+    Versions,
+    askable,
+    conditions_of,
+    importance_of,
+    is_page,
+    options,
+    pass_on,
+)
 
 _TICK: Final = 1.0
 """Seconds between two checks of what is due."""

@@ -83,10 +83,9 @@ class Visits:
             values = msgpack.unpackb(data)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"The record of a page's visits cannot be read: {error}") from error
-        known = values[: len(_KINDS)] if isinstance(values, list) else None  # once there were three more
-        if known is None or [type(value) for value in known] != _KINDS:
+        if not isinstance(values, list) or [type(value) for value in values] != _KINDS:
             raise CorruptFile("The record of a page's visits cannot be read: it has other fields")
-        return cls(*known)
+        return cls(*values)
 
     def after(self, now: float, *, digest: bytes | None) -> Visits:
         """The record after a visit at `now`. `digest` is None if the server reported no change."""

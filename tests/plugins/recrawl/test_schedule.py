@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 
-import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +14,9 @@ from scrapy.settings import Settings
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
-from sitecrawl.plugins.recrawl.known import options
 from sitecrawl.plugins.recrawl.schedule import RecrawlOptions, Visits, worth
 from sitecrawl.plugins.recrawl.store import RevisitStore
+from sitecrawl.plugins.recrawl.versions import options
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
 
@@ -101,12 +100,6 @@ def test_a_record_that_nobody_wrote() -> None:
             Visits.unpack(data)
     record = replace(watched([True]), etag='"é"')
     assert Visits.unpack(record.pack()) == record
-
-
-def test_a_record_with_more_figures() -> None:
-    """Rows of crawls that were begun before have three more, which are not needed any more."""
-    record = watched([True])
-    assert Visits.unpack(msgpack.packb([*astuple(record), 1.0, 2.0, 3.0])) == record
 
 
 class TestStore:
