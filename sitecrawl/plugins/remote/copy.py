@@ -46,13 +46,19 @@ from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.plugins.remote import REMOTE
-from sitecrawl.plugins.remote.store import Remote, RemoteError, RemoteOptions, Sent, claim, owner_of, remote
+from sitecrawl.plugins.remote.store import Remote, RemoteError, Sent, claim, owner_of, remote
 
 logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 """Seconds after a failed attempt; each is twice the one before."""
+_SNAPSHOT: Final = f"{INDEX_FILE}.sent"
+"""The copy of the index here, while it is on its way."""
+_LAST_WAIT: Final = 300.0
+"""Seconds for which a crawl waits at its end for what is not sent yet; the next run sends the rest."""
+_LOOK: Final = 0.05
+"""Seconds between two looks whether all is sent."""
 
 
 class _Upload(NamedTuple):
@@ -73,11 +79,6 @@ class _Upload(NamedTuple):
             return remote.send(self.path, self.name, changes=True)
         finally:
             self.path.unlink(missing_ok=True)
-
-
-def files_at(url: str, number: int) -> str:
-    """How many WARC files the store at `url` has, in words."""
-    return f"{counted(number, 'WARC file')} at {url}"
 
 
 class _Uploads:
@@ -112,7 +113,7 @@ class _Uploads:
 
     def __str__(self) -> str:
         waiting = f", {self.waiting:,} waiting" if self.waiting else ""
-        return f"{files_at(self.remote.url, self.files)}{waiting}"
+        return f"{counted(self.files, 'WARC file')} at {self.remote.url}{waiting}"
 
     def stop(self) -> None:
         """Begin no more uploads. One in progress may finish or fail."""
@@ -157,16 +158,6 @@ class _Uploads:
         return False
 
 
-logger = logging.getLogger(__name__)
-
-_SNAPSHOT: Final = f"{INDEX_FILE}.sent"
-"""The copy of the index here, while it is on its way."""
-_LAST_WAIT: Final = 300.0
-"""Seconds for which a crawl waits at its end for what is not sent yet; the next run sends the rest."""
-_LOOK: Final = 0.05
-"""Seconds between two looks whether all is sent."""
-
-
 def _write_snapshot(index: Path, target: Path) -> None:
     """Copy the index as of its last commit, while the crawl may go on. Not in WAL mode, so that it can be read in a
     read-only folder. Raises `StorageError`.
@@ -178,26 +169,25 @@ def _write_snapshot(index: Path, target: Path) -> None:
             copy.execute("PRAGMA journal_mode = DELETE")
 
 
-def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: str = "") -> RemoteOptions:
-    """Where the crawl in `path` goes; `session` names a worker of a cluster. Raises `OptionError`."""
-    if session:
-        return remote(settings, sharing.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}")
-    return remote(settings, path.resolve().name)
-
-
-def open_place(options: RemoteOptions, manifest: Manifest, session: str = "", *, may_wait: bool = False) -> Remote:
-    """The store, which says that the place is the crawl's. `may_wait`: one that does not answer now may do so later.
+def open_place(
+    settings: BaseSettings, path: Path, manifest: Manifest, session: str = "", *, may_wait: bool = False
+) -> Remote:
+    """The store where the crawl in `path` goes, which says that the place is the crawl's. `session` names a worker of
+    a cluster. `may_wait`: a store that does not answer now may do so later.
 
     Raises `OptionError` or `RemoteError`.
     """
-    remote = Remote(options)
+    places = [path.resolve().name]
+    if session:
+        places = [sharing.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}"]
+    opened = Remote(remote(settings, *places))
     try:
-        claim(remote, owner_of(manifest.fingerprint_key, session))
+        claim(opened, owner_of(manifest.fingerprint_key, session))
     except RemoteError as error:
         if error.is_refusal or not may_wait:
             raise
         logger.warning("%s. The crawl goes on, and its files wait to be sent", error)
-    return remote
+    return opened
 
 
 def warc_files(store: WarcStore, *, with_current: bool) -> list[_Upload]:
@@ -272,9 +262,13 @@ class RemotePipeline:
         store = crawl.pages.store
         if store is None or only_looks() or not REMOTE.read(crawler.settings):  # a dry run has taken it out
             raise NotConfigured
-        session, manifest = crawl.peers.session, crawl.directory.manifest
-        options = place_of(crawler.settings, crawl.directory.path, manifest, session)
-        remote = open_place(options, manifest, session, may_wait=crawl.directory.resumed)
+        remote = open_place(
+            crawler.settings,
+            crawl.directory.path,
+            crawl.directory.manifest,
+            crawl.peers.session,
+            may_wait=crawl.directory.resumed,
+        )
         copy = _RemoteCopy(remote, store, crawl.stats)
         crawl.checkpoints.add(copy)
         crawl.checkpoints.last_acts.append(copy.finish)

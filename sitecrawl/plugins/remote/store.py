@@ -74,7 +74,7 @@ class Sent(NamedTuple):
 class Remote:
     """See the module. Raises `OptionError` where a package is missing or an option is of no use."""
 
-    def __init__(self, options: RemoteOptions) -> None:
+    def __init__(self, options: _RemoteOptions) -> None:
         self.url = options.url
         self._options = options
         self._fs = self._file_system()
@@ -223,7 +223,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteOptions:
+class _RemoteOptions:
     """Get it by `_remote_options`, or from settings by `remote`."""
 
     url: str
@@ -242,12 +242,12 @@ class RemoteOptions:
         return "/".join((self.url, *names))
 
 
-def _remote_options(url: str, storage: Mapping[str, Any]) -> RemoteOptions:
+def _remote_options(url: str, storage: Mapping[str, Any]) -> _RemoteOptions:
     """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
     _check(url)
     secrets: list[str] = []
     opened = dict(_opened(storage, secrets))
-    return RemoteOptions(url.rstrip("/"), opened, tuple(secrets))
+    return _RemoteOptions(url.rstrip("/"), opened, tuple(secrets))
 
 
 def _safe_name(name: str) -> str:
@@ -294,14 +294,14 @@ def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[st
             yield name, value
 
 
-def remote(settings: BaseSettings, *places: str) -> RemoteOptions:
+def remote(settings: BaseSettings, *places: str) -> _RemoteOptions:
     """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE. Raises `OptionError`."""
     if not (url := REMOTE.read(settings)):
         raise OptionError("Say where to: -s SITECRAWL_REMOTE=s3://BUCKET/PREFIX")
     return _remote_at(settings, "/".join((url.rstrip("/"), *map(_safe_name, places))))
 
 
-def _remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
+def _remote_at(settings: BaseSettings, url: str) -> _RemoteOptions:
     """The store at `url`, with the options that the settings have for all. Raises `OptionError`."""
     try:
         storage = REMOTE_OPTIONS.read(settings)

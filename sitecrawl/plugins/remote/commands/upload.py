@@ -19,7 +19,7 @@ from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import stores_of
-from sitecrawl.plugins.remote.copy import files_at, index_of, open_place, place_of, warc_files
+from sitecrawl.plugins.remote.copy import index_of, open_place, warc_files
 from sitecrawl.plugins.remote.store import Sent
 
 
@@ -47,8 +47,7 @@ class Command(ReadingCommand):
         with closing(Database(path / "db", hash_name=HASH_NAME)) as database:
             worker = database.get("meta", WORKER)
             session = "" if worker is None else worker.hex()
-            options = place_of(self.settings, path, manifest, session)
-            remote = open_place(options, manifest, session)
+            remote = open_place(self.settings, path, manifest, session)
             position = database.get("meta", PAGES)
             warc = configuration.warc(
                 self.settings, configuration.sheets(self.settings), path.name, manifest.fingerprint_key
@@ -58,7 +57,7 @@ class Command(ReadingCommand):
                 store.finish_file()
                 files = [one.send(remote) for one in warc_files(store, with_current=True)]
                 done = [*files, *(one.send(remote) for one in index_of(store))]
-        return visible(f"{files_at(remote.url, len(files))}; {_sum_of(done)} now")
+        return visible(f"{counted(len(files), 'WARC file')} at {remote.url}; {_sum_of(done)} now")
 
 
 def _sum_of(done: list[Sent]) -> str:
