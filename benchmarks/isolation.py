@@ -20,7 +20,8 @@ from url_links import HEADERS, ROUNDS, URL, made_up_page, pages_of
 
 from sitecrawl.page.codings import at_once, decoding
 from sitecrawl.page.links import PageOptions
-from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
+from sitecrawl.page.process_pool import PoolOptions
+from sitecrawl.plugins.isolation.isolated_reading import _Parsers
 from sitecrawl.plugins.isolation.worker import read
 
 MOST = 64 << 20
@@ -62,7 +63,7 @@ def main() -> None:
     pages = pages_of(Path(sys.argv[1])) if len(sys.argv) > 1 else [(URL, made_up_page())] * 200
     print(f"{len(pages)} pages of {sum(len(body) for _, body in pages) / len(pages) / 1000:.1f} kB")
     started = time.perf_counter()
-    with closing(_Parsers(_ParserOptions(1, 60.0, 2 << 30, OPTIONS))) as parsers:
+    with closing(_Parsers(PoolOptions(1, 60.0, 2 << 30), OPTIONS)) as parsers:
         milliseconds = (time.perf_counter() - started) * 1000
         print(f"a process starts in {milliseconds:.0f} ms; held by {', '.join(parsers.fences)}")
         compare("plain", pages, parsers, coded=False)

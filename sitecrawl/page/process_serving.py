@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, Final
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.page.sandbox import Rations, confine
+from sitecrawl.page.sandbox import confine
 
 _LENGTHS: Final = struct.Struct("!II")
 _PIECE: Final = 1 << 20
@@ -95,7 +95,7 @@ def serve(ready: Callable[[dict[str, Any]], Answering]) -> None:
     begin, _ = read_frame(receive, 0)
     answer = ready(begin)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    fences = confine(Rations(begin["memory"], begin["cpu_seconds"]))
+    fences = confine(begin["memory"], begin["cpu_seconds"])
     _send({"fences": fences})
     try:
         while True:

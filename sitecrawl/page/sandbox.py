@@ -24,7 +24,6 @@ import platform
 import resource
 import struct
 import sys
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 _NO_NEW_PRIVILEGES: Final = 38
@@ -33,34 +32,27 @@ _SET_SECCOMP: Final = 22
 _FILTER: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Rations:
-    """What a process may use at most."""
+def confine(memory: int, cpu_seconds: float) -> list[str]:
+    """Put up all fences that the system has, and return their names. Open files stay open.
 
-    memory: int
-    """Bytes of its address space; 0: no limit."""
-    cpu_seconds: float
-    """Of its whole life."""
-
-
-def confine(rations: Rations) -> list[str]:
-    """Put up all fences that the system has, and return their names. Open files stay open."""
+    `memory`: bytes of address space; 0: no limit. `cpu_seconds`: of the process's whole life.
+    """
     fences = []
     if sys.platform == "linux":
         _system().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         if version := _landlock():
             fences.append(f"Landlock {version}")
-    fences[:0] = [f"limits ({', '.join(_limits(rations))})"]
+    fences[:0] = [f"limits ({', '.join(_limits(memory, cpu_seconds))})"]
     if sys.platform == "linux" and _seccomp():
         fences.append("seccomp")
     return fences
 
 
-def _limits(rations: Rations) -> list[str]:
+def _limits(memory: int, cpu_seconds: float) -> list[str]:
     """The kernel counts no processes of root: there seccomp has to hold alone."""
     wanted = {
-        "memory": (resource.RLIMIT_AS, rations.memory or resource.RLIM_INFINITY),
-        "CPU": (resource.RLIMIT_CPU, math.ceil(rations.cpu_seconds)),
+        "memory": (resource.RLIMIT_AS, memory or resource.RLIM_INFINITY),
+        "CPU": (resource.RLIMIT_CPU, math.ceil(cpu_seconds)),
         "files": (resource.RLIMIT_NOFILE, 0),
         "file size": (resource.RLIMIT_FSIZE, 0),
         "processes": (resource.RLIMIT_NPROC, 0),

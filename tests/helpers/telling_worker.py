@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 
 from sitecrawl.page import process_serving as serving
-from sitecrawl.page.sandbox import Rations
 from sitecrawl.plugins.isolation import worker
 
 
-def confine(rations: Rations) -> list[str]:
+def confine(memory: int, cpu_seconds: float) -> list[str]:
     return [f"{name}={value}" for name, value in os.environ.items()]
 
 

@@ -39,7 +39,7 @@ attempts = {{
     "run memory": lambda: mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC),
     "memory": lambda: bytearray(1 << 33),
 }}
-fences = sandbox.confine(sandbox.Rations(1 << 30, 60.0))
+fences = sandbox.confine(1 << 30, 60.0)
 refused = {{}}
 for name in {names}:
     try:
@@ -83,7 +83,7 @@ def test_no_file_no_network_no_process() -> None:
 def test_landlock_alone() -> None:
     """Where the numbers of system calls are not known, files, connections and signals are refused all the same."""
     fences, refused, allowed = tried(
-        LANDLOCKED, "sandbox._seccomp = lambda: False; sandbox._limits = lambda rations: []"
+        LANDLOCKED, "sandbox._seccomp = lambda: False; sandbox._limits = lambda memory, cpu_seconds: []"
     )
     version = next((int(fence.split()[1]) for fence in fences if fence.startswith("Landlock")), 0)
     if version < 6:

@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -39,7 +39,8 @@ from sitecrawl.crawl.requests import COMES_BACK, host_of
 from sitecrawl.crawl.sitemaps.entry import ParseReport
 from sitecrawl.crawl.sitemaps.locations import in_robots
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
-from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.items import Link
+from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import Url, parse
 
 _PAGES: Final = 20
@@ -48,15 +49,6 @@ _SITEMAPS: Final = 10
 """The same of sitemaps."""
 _LISTED: Final = 100_000
 """URLs of sitemaps that are read."""
-
-
-class _Admitting(Protocol):
-    """The methods of a site spider that a dry run uses."""
-
-    def admits(self, link: Link) -> bool: ...
-    def admits_redirect(self, url: str, *, of_seed: bool) -> bool: ...
-    def admits_listed(self, link: Link) -> bool: ...
-    def page(self, response: Response) -> PageItem: ...
 
 
 @dataclass(slots=True)
@@ -94,7 +86,7 @@ class DryRun:
     def __init__(
         self,
         crawler: Crawler,
-        spider: _Admitting,
+        spider: SiteSpider,
         seeds: list[Url],
         named: list[Url],
         max_pages: int,

@@ -30,19 +30,6 @@ from sitecrawl.plugins.isolation.facts import reading_of
 
 
 @dataclass(frozen=True, slots=True)
-class _ParserOptions:
-    """How pages are read in processes of their own."""
-
-    processes: int
-    """How many; 0: pages are read in the crawl's own process."""
-    seconds: float
-    """For one page, from sending it to the last byte of the answer."""
-    memory: int
-    """Bytes of address space of each; 0: no limit."""
-    page: PageOptions
-
-
-@dataclass(frozen=True, slots=True)
 class _Content:
     """What a worker has made of a response."""
 
@@ -57,10 +44,11 @@ class _Content:
 class _Parsers(WorkerPool):
     """Raises `NoParser` where a first worker cannot be started."""
 
-    def __init__(self, options: _ParserOptions, *, module: str = "sitecrawl.plugins.isolation.worker") -> None:
-        rations = PoolOptions(options.processes, options.seconds, options.memory)
-        super().__init__(module, {"page": asdict(options.page)}, rations, "set SITECRAWL_PARSE_PROCESSES=0")
-        self._page = options.page
+    def __init__(
+        self, options: PoolOptions, page: PageOptions, *, module: str = "sitecrawl.plugins.isolation.worker"
+    ) -> None:
+        super().__init__(module, {"page": asdict(page)}, options, "set SITECRAWL_PARSE_PROCESSES=0")
+        self._page = page
 
     def read(
         self, url: str, body: bytes, headers: Headers, *, max_size: int, decode: bool = True, page: bool = True
@@ -118,15 +106,10 @@ class IsolatedReading(PageReading):
     is_isolated = True
 
     def __init__(self, settings: BaseSettings, stats: StatsCollector) -> None:
-        options = _ParserOptions(
-            processes=PARSE_PROCESSES.read(settings),
-            seconds=PARSE_TIME.value,
-            memory=PARSE_MEMORY.value,
-            page=configuration.page(settings),
-        )
-        super().__init__(options.page, stats)
-        self._parsers = _Parsers(options)
-        self._tell(options.processes)
+        page, processes = configuration.page(settings), PARSE_PROCESSES.read(settings)
+        super().__init__(page, stats)
+        self._parsers = _Parsers(PoolOptions(processes, PARSE_TIME.value, PARSE_MEMORY.value), page)
+        self._tell(processes)
 
     async def arrived(self, response: Response, *, max_size: int, page: bool) -> Response:
         """`response` without its content codings, and with its `page` read, both of it elsewhere.

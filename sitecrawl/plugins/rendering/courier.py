@@ -9,10 +9,9 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from scrapy import Request
-from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
@@ -20,6 +19,7 @@ from sitecrawl.base.limits import AnyLimit
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.download_errors import InWant
 from sitecrawl.crawl.fetch import SentAt, exchange_of
+from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.plugins.rendering.options import RenderOptions
@@ -82,12 +82,6 @@ _OWN_FOR_EACH: Final = (b"*", b"cookie", b"origin")
 """Values of Vary with which an answer is for one page, or one site."""
 
 
-class _Downloads(Protocol):
-    """A download handler."""
-
-    async def download_request(self, request: Request) -> Response: ...
-
-
 class Kept:
     """What pages share: scripts, style sheets, fonts and images that are stored already, for the pages that come
     next. The longest unused go.
@@ -123,7 +117,7 @@ class Kept:
 class Network:
     """State that all pages of a crawl share."""
 
-    handler: _Downloads
+    handler: DownloadHandler
     allows: Callable[[str, Request], Awaitable[bool]]
     """Whether robots.txt allows a URL, on the way of a page's request."""
     kept: Kept

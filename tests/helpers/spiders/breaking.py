@@ -8,8 +8,10 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
+from sitecrawl.page.links import PageOptions
+from sitecrawl.page.process_pool import PoolOptions
 from sitecrawl.plugins.isolation import isolated_reading
-from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
+from sitecrawl.plugins.isolation.isolated_reading import _Parsers
 from sitecrawl.spiders.generic import GenericSpider
 
 
@@ -31,8 +33,8 @@ class StartlessSpider(BreakingSpider):
 class Single(_Parsers):
     """Has a first worker, and never another one."""
 
-    def __init__(self, options: _ParserOptions) -> None:
-        super().__init__(options, module="breaking_worker")
+    def __init__(self, options: PoolOptions, page: PageOptions) -> None:
+        super().__init__(options, page, module="breaking_worker")
         self._module = "no_such_worker"
 
 

@@ -18,13 +18,14 @@ from sitecrawl.base.errors import NoParser
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.links import PageOptions, text_digest
 from sitecrawl.page.markup import TreeOptions
-from sitecrawl.page.process_pool import Quarantined
-from sitecrawl.plugins.isolation.isolated_reading import _ParserOptions, _Parsers
+from sitecrawl.page.process_pool import PoolOptions, Quarantined
+from sitecrawl.plugins.isolation.isolated_reading import _Parsers
 from sitecrawl.plugins.isolation.worker import read
 
 URL = "http://a.example/docs/x.html"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
-OPTIONS = _ParserOptions(processes=1, seconds=60.0, memory=2 << 30, page=PageOptions(max_links=500))
+OPTIONS = PoolOptions(processes=1, seconds=60.0, memory=2 << 30)
+PAGE = PageOptions(max_links=500)
 SIZE = 1 << 20
 
 Answers = Callable[..., _Parsers]
@@ -32,13 +33,13 @@ Answers = Callable[..., _Parsers]
 
 @pytest.fixture(scope="module")
 def parsers() -> Iterator[_Parsers]:
-    with closing(_Parsers(OPTIONS)) as opened:
+    with closing(_Parsers(OPTIONS, PAGE)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def breaking() -> Iterator[_Parsers]:
-    with closing(_Parsers(OPTIONS, module="breaking_worker")) as opened:
+    with closing(_Parsers(OPTIONS, PAGE, module="breaking_worker")) as opened:
         yield opened
 
 
@@ -63,7 +64,7 @@ def test_the_answers_are_those_of_the_same_process(parsers: _Parsers, name: str)
     """What a worker says of a page is what `read` says of it here, limits included."""
     body, headers = PAGES[name]
     content = parsers.read(URL, body, headers, max_size=SIZE)
-    assert content.reading == read(URL, body, headers, OPTIONS.page)
+    assert content.reading == read(URL, body, headers, PAGE)
     assert content.body == body
 
 
@@ -75,7 +76,7 @@ def test_a_content_coding_is_taken_off_there(
     body = linked("/b").encode()
     content = parsers.read(URL, pack(body), [HTML, (b"content-encoding", coding)], max_size=SIZE)
     assert (content.body, content.codings) == (body, [])
-    assert content.reading == read(URL, body, [HTML], OPTIONS.page)
+    assert content.reading == read(URL, body, [HTML], PAGE)
 
 
 def test_codings_that_are_not_known_are_left(parsers: _Parsers) -> None:
@@ -101,17 +102,17 @@ def test_what_cannot_be_decoded(parsers: _Parsers) -> None:
 def test_the_digest_of_a_text_is_the_same(parsers: _Parsers) -> None:
     """By which a page that is fetched again is compared."""
     body = "<p>Größe".encode("latin-1")
-    expected = text_digest("text/html", "windows-1252", body, OPTIONS.page)
+    expected = text_digest("text/html", "windows-1252", body, PAGE)
     assert parsers.text_digest("text/html", "windows-1252", body) == expected
-    assert expected != text_digest("text/html", None, body, OPTIONS.page)
-    assert expected != text_digest("text/plain", None, body, OPTIONS.page)
+    assert expected != text_digest("text/html", None, body, PAGE)
+    assert expected != text_digest("text/plain", None, body, PAGE)
 
 
 def test_options_hold_there() -> None:
     """How much of a page is read is said once, when a worker begins."""
     page = PageOptions(max_links=1, tree=TreeOptions(max_size=10))
     body = linked("/b", "/c").encode()
-    with closing(_Parsers(_ParserOptions(1, 60.0, 0, page))) as parsers:
+    with closing(_Parsers(PoolOptions(1, 60.0, 0), page)) as parsers:
         content = parsers.read(URL, body, [HTML], max_size=SIZE)
     assert content.reading == read(URL, body, [HTML], page)
 
@@ -130,8 +131,7 @@ def test_a_page_that_breaks_its_reader(breaking: _Parsers, body: bytes, reason: 
 
 def test_a_page_on_which_its_reader_hangs() -> None:
     """After its time the worker is killed; the next page has a new one, which is in time."""
-    options = _ParserOptions(1, 1.5, 2 << 30, PageOptions())
-    with closing(_Parsers(options, module="breaking_worker")) as parsers:
+    with closing(_Parsers(PoolOptions(1, 1.5, 2 << 30), PageOptions(), module="breaking_worker")) as parsers:
         with pytest.raises(Quarantined) as caught:
             parsers.read(URL, b"hang", [HTML], max_size=SIZE)
         assert caught.value.reason == "timeout"
@@ -161,7 +161,7 @@ def test_a_worker_that_is_killed_at_work(breaking: _Parsers) -> None:
 def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that a page has taken over does not stay for ever."""
     monkeypatch.setattr("sitecrawl.page.process_pool._LIFETIME", 0.0)
-    with closing(_Parsers(OPTIONS)) as parsers:
+    with closing(_Parsers(OPTIONS, PAGE)) as parsers:
         first = {worker.pid for worker in parsers._all}
         parsers.read(URL, b"x", [HTML], max_size=SIZE)
         assert not parsers._all
@@ -172,7 +172,7 @@ def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.Monke
 def test_no_variable_of_the_crawl_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords are among them."""
     monkeypatch.setenv("REDIS_URL", "redis://:secret@a.example")
-    with closing(_Parsers(OPTIONS, module="telling_worker")) as parsers:
+    with closing(_Parsers(OPTIONS, PAGE, module="telling_worker")) as parsers:
         assert not [told for told in parsers.fences if "secret" in told]
         assert any("PYTHONPATH" in told for told in parsers.fences)
 
@@ -180,12 +180,12 @@ def test_no_variable_of_the_crawl_is_there(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_worker_that_does_not_start() -> None:
     """The crawl hears of it before it begins."""
     with pytest.raises(NoParser, match="SITECRAWL_PARSE_PROCESSES=0"):
-        _Parsers(OPTIONS, module="no_such_worker")
+        _Parsers(OPTIONS, PAGE, module="no_such_worker")
 
 
 def test_nobody_is_left_when_the_crawl_is_over() -> None:
     """Workers end with it, and nothing is read any more."""
-    parsers = _Parsers(OPTIONS)
+    parsers = _Parsers(OPTIONS, PAGE)
     (worker,) = parsers._all
     parsers.close()
     assert worker._process.poll() is not None
