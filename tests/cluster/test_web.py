@@ -13,7 +13,7 @@ from redis_servers import Server
 from sitecrawl.cluster.copy import copied
 from sitecrawl.cluster.outside import opened
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.report.web import Groups, Web, read_web
+from sitecrawl.plugins.report.web import Groups, Web
 
 PAGES = 80
 
@@ -45,4 +45,4 @@ def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -
 
 def told_of(job: Path) -> Web:
     with PageReader(job) as reader:
-        return replace(read_web(reader), depths=Groups())
+        return replace(Web.read(reader), depths=Groups())

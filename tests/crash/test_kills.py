@@ -13,7 +13,7 @@ from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.checking.crawl import check
-from sitecrawl.plugins.report.web import Groups, Web, read_web
+from sitecrawl.plugins.report.web import Groups, Web
 
 pytestmark = pytest.mark.deep
 
@@ -48,7 +48,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 def told_of(job: Path) -> Web:
     """All but how deep a page was found: that is the way by which it came first."""
     with PageReader(job) as reader:
-        return replace(read_web(reader), depths=Groups())
+        return replace(Web.read(reader), depths=Groups())
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -43,9 +43,8 @@ from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.checking.fresh_database import finish_move, replace_database
 from sitecrawl.plugins.checking.frontier import check_frontier, check_pages, load_counts
-from sitecrawl.plugins.checking.rebuilding import rebuild
+from sitecrawl.plugins.checking.rebuilding import finish_move, rebuild, replace_database
 from sitecrawl.plugins.checking.store import INDEX_AGAIN, Index, PageStoreState, Problem, check_store
 from sitecrawl.plugins.checking.survey import readable
 from sitecrawl.urls.fingerprint import Fingerprinter

@@ -19,7 +19,6 @@ from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlState
 from sitecrawl.frontier.urls.sections import Section
-from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.plugins.checking.store import Index, Problem
 from sitecrawl.plugins.checking.survey import Survey, Tally, readable, records
@@ -172,7 +171,6 @@ SELECT url_key FROM pages WHERE kind = 'page' AND method = 'GET' AND id <= ? GRO
 """
 """The URLs of which several pages are stored, up to a capture."""
 _TWICE = f"SELECT count(*), min(url_key) FROM ({SEVERAL})"  # noqa: S608 - no value goes into it
-_PAGES: Final = frozenset({"page", "quarantined"})
 
 
 def check_pages(
@@ -180,7 +178,7 @@ def check_pages(
 ) -> Iterator[Problem]:
     """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention."""
     unknown = waiting = again = 0
-    for batch in batches(stored_pages(index, last_id)):
+    for batch in batches(index.stored_pages(last_id)):
         keys = [fingerprints.url(capture.url_key) for capture in batch]
         for record in readable(database, keys):
             if record is None:
@@ -200,11 +198,6 @@ def check_pages(
         remedy = "nothing is lost by it: readers take the newest"
         what = f"{twice:,} pages are stored more than once, such as {example}"
         yield Problem("pages.sqlite", what, remedy, repairable=False)
-
-
-def stored_pages(index: Index, last_id: int) -> Iterator[Capture]:
-    """Every page that came by GET, read or quarantined."""
-    return (one for one in index.captures(last=last_id) if one.method == "GET" and one.kind in _PAGES)
 
 
 def _lost(database: Database, index: Index, last_id: int) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Makes the page store again from its WARC files.
+"""Makes the page store again from its WARC files (`rebuild`), and the database from the page store.
 
 What the files hold up to `state.position` is what there is; bytes that are no record, or one that stood before, are
 taken out of them. A row is read off its record, which says itself what the crawl made of the response; the download's
@@ -6,21 +6,43 @@ duration stands nowhere else and is lost.
 
 Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
 with their records, and the next repair makes the index again.
+
+In the database the URLs of the stored pages count as fetched. What waited is found again: the next start reads the
+links of all stored pages (`rereading`). It is made beside its place and then renamed:
+
+    db           db is damaged
+    db + db.new  a crash leaves db as it was, and the next attempt begins anew
+    db.damaged + db.new     db has been moved away
+    db.damaged + db         the new one is in its place
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.hashing import HASH_NAME
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import Manifest, packed
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.meta import LINKS_READ, MANIFEST, PAGES
+from sitecrawl.crawldir.opening import DAMAGED
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.host import KEY_BYTES
+from sitecrawl.frontier.urls.link_credit import edges_row
+from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.page.codings import without_codings
 from sitecrawl.page.items import Exchange, PageItem, Sent
 from sitecrawl.page.links import PageOptions, read_page, unread_page
@@ -28,11 +50,14 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.earlier import EarlierCrawls
 from sitecrawl.pagestore.index import BESIDE, ELSEWHERE, Original, PageIndex, Position
+from sitecrawl.pagestore.lookup import host_of
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import CaptureKind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.plugins.checking.store import PageStoreState, Pair, pairs
+from sitecrawl.plugins.checking.frontier import SEVERAL
+from sitecrawl.plugins.checking.store import Index, PageStoreState, Pair
 from sitecrawl.plugins.checking.warcwalk import Stretch
+from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import BEGINNINGS, FTP
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
@@ -46,6 +71,11 @@ _CHUNK = 1 << 20
 
 _Referrer = Callable[[str], str | None]
 """Gives the URL of the page where one was found that was fetched by GET; None where the frontier does not know it."""
+_NEW_DATABASE: Final = "db.new"
+_DAMAGED: Final = f"db{DAMAGED}"
+_FROM_THE_FIRST: Final = bytes(8)
+_AT_ONCE: Final = 10_000
+"""Writes a batch."""
 
 
 def rebuild(state: PageStoreState, *, referrer: _Referrer) -> Position:
@@ -61,7 +91,7 @@ def rebuild(state: PageStoreState, *, referrer: _Referrer) -> Position:
     with closing(index), closing(EarlierCrawls(state.directory)) as earlier:
         rebuilder = _Rebuilder(state, index, referrer, earlier)
         with index.by_time():
-            for pair in pairs(state, iter(()), limit):
+            for pair in state.pairs(iter(()), limit):
                 rebuilder.take(pair)
         rebuilder.end_file()
         name, offset = rebuilder.end
@@ -279,3 +309,76 @@ def _page(exchange: Exchange, depth: int, referrer: str | None) -> PageItem:
     page.status, page.fetched = exchange.status, exchange.started
     page.depth, page.referrer = depth, referrer
     return page
+
+
+def finish_move(directory: Path) -> None:
+    """Where a crash came between the two renames, do the second."""
+    if not (directory / "db").exists() and (directory / _DAMAGED).exists() and (directory / _NEW_DATABASE).exists():
+        (directory / _NEW_DATABASE).rename(directory / "db")
+
+
+def replace_database(directory: Path, manifest: Manifest, position: Position | None) -> Path:
+    """Put a database that is made of the stored pages up to `position` in the place of the damaged one; returns where
+    that is now.
+    """
+    source, draft, damaged = directory / "db", directory / _NEW_DATABASE, directory / _DAMAGED
+    with file_errors(source):
+        shutil.rmtree(draft, ignore_errors=True)
+    with closing(Database(draft, hash_name=HASH_NAME)) as database:
+        _fill(database, directory, manifest, position)
+    with file_errors(source):
+        source.mkdir(exist_ok=True)
+        shutil.rmtree(damaged, ignore_errors=True)
+        source.rename(damaged)
+        draft.rename(source)
+        sync_directory(directory)
+    return damaged
+
+
+def _fill(database: Database, directory: Path, manifest: Manifest, position: Position | None) -> None:
+    fingerprints = Fingerprinter(*manifest.keying)
+    hosts = HostTable(database, fingerprints.host)
+    batch = database.batch()
+    seeds: dict[bytes, int] = {}
+    known = 0
+    if position is not None and position.last_id:
+        with Index(directory) as index:
+            several = {url for (url,) in index.rows(SEVERAL, (position.last_id,))}
+            met: set[str] = set()
+            for capture in index.stored_pages(position.last_id):
+                host = hosts.named(host_of(capture.url_key))
+                section = hosts.section(host, capture.url)
+                record = UrlRecord(
+                    capture.url, UrlState.FETCHED, depth=capture.depth or 0, host=host.key,
+                    section=section.key[KEY_BYTES:], rank=bytes(RANK_BYTES), flags=Flag.STORED,
+                    status=capture.status, fetched=capture.fetched,
+                )  # fmt: skip
+                if is_again := capture.url_key in several:
+                    record.flags |= Flag.AGAIN
+                if not is_again or capture.url_key not in met:
+                    known += 1
+                    for counted in (host, section):
+                        counted.known += 1
+                        counted.fetched += 1
+                    if not capture.depth:
+                        seeds[host.key] = seeds.get(host.key, 0) + 1
+                if is_again:
+                    met.add(capture.url_key)
+                batch.put("urls", fingerprints.url(capture.url_key), record.pack())
+                hosts.changed(host, section)
+                if len(batch) >= _AT_ONCE:
+                    database.write(batch, sync=False)
+                    batch = database.batch()
+    for name, number in seeds.items():
+        batch.put("edges", name, edges_row({}, number))
+    meta = Overlay(database, "meta")
+    counts = Counts(meta)
+    counts.fetched = counts.serial = known
+    counts.store(meta)
+    meta.flush(batch)
+    hosts.flush(batch)
+    batch.put("meta", MANIFEST, packed(manifest))
+    batch.put("meta", LINKS_READ, _FROM_THE_FIRST)
+    if position is not None:
+        batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
+    database.write(batch)

@@ -53,6 +53,7 @@ SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again
 WHERE again.revisit_of > 0 AND again.id <= ?
 AND (first.id IS NULL OR first.revisit_of IS NOT NULL OR first.digest != again.digest OR first.id >= again.id)
 """
+_PAGES: Final = frozenset({"page", "quarantined"})
 _WITHDRAWN: Final = "other"
 """The kind of a page that another worker of the cluster has stored as well (`WarcStore.withdraw`)."""
 
@@ -90,6 +91,21 @@ class Index(PageReader):
         except (StorageError, ValueError, TypeError) as error:
             self.close()
             raise CorruptFile(f"{self.path} has no checkpoint: {error}") from error
+
+    def stored_pages(self, last_id: int) -> Iterator[Capture]:
+        """Every page that came by GET, read or quarantined, up to a capture."""
+        return (one for one in self.captures(last=last_id) if one.method == "GET" and one.kind in _PAGES)
+
+
+class Pair(NamedTuple):
+    """A stretch of a WARC file and the row that stands for it; None on the side where there is nothing.
+
+    Requests, the files' own records and damage have no row.
+    """
+
+    name: str
+    stretch: Stretch | None
+    row: Capture | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +174,24 @@ class PageStoreState:
         if serial_of(name) > last:
             return 0
         return limit.warc_offset if name == limit.warc_file else None
+
+    def pairs(self, rows: Iterator[Capture], limit: Position) -> Iterator[Pair]:
+        """All that the files hold up to `limit`, and all `rows`, in the order of storing."""
+        row = next(rows, None)
+        for name in self.files:
+            end = self.end_of(name, limit)
+            for stretch in walk(self.directory / WARC_DIRECTORY / name, self.seal, end) if end != 0 else ():
+                while row is not None and _place(row) < (serial_of(name), stretch.offset):
+                    yield Pair(row.warc_file, None, row)
+                    row = next(rows, None)
+                if row is not None and stretch.is_answer and _place(row) == (serial_of(name), stretch.offset):
+                    yield Pair(name, stretch, row)
+                    row = next(rows, None)
+                else:
+                    yield Pair(name, stretch, None)
+        while row is not None:
+            yield Pair(row.warc_file, None, row)
+            row = next(rows, None)
 
 
 def check_store(state: PageStoreState, notes: list[str]) -> Iterator[Problem]:
@@ -232,7 +266,7 @@ def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator
     """The one pass over rows and records."""
     faults: Counter[str] = Counter()
     damaged = 0
-    for pair in pairs(state, index.captures(last=limit.last_id), limit):
+    for pair in state.pairs(index.captures(last=limit.last_id), limit):
         if pair.stretch is None:
             faults["rows have no record"] += 1
         elif pair.stretch.record is None:
@@ -264,36 +298,6 @@ def _check_earlier(index: Index, limit: Position) -> Iterator[Problem]:
     elif lost:
         what = f"{lost:,} captures have their bodies in an earlier crawl, and none that {EARLIER} names has them"
         yield Problem(INDEX_FILE, what, INDEX_AGAIN)
-
-
-class Pair(NamedTuple):
-    """A stretch of a WARC file and the row that stands for it; None on the side where there is nothing.
-
-    Requests, the files' own records and damage have no row.
-    """
-
-    name: str
-    stretch: Stretch | None
-    row: Capture | None
-
-
-def pairs(state: PageStoreState, rows: Iterator[Capture], limit: Position) -> Iterator[Pair]:
-    """All that the files hold up to `limit`, and all `rows`, in the order of storing."""
-    row = next(rows, None)
-    for name in state.files:
-        end = state.end_of(name, limit)
-        for stretch in walk(state.directory / WARC_DIRECTORY / name, state.seal, end) if end != 0 else ():
-            while row is not None and _place(row) < (serial_of(name), stretch.offset):
-                yield Pair(row.warc_file, None, row)
-                row = next(rows, None)
-            if row is not None and stretch.is_answer and _place(row) == (serial_of(name), stretch.offset):
-                yield Pair(name, stretch, row)
-                row = next(rows, None)
-            else:
-                yield Pair(name, stretch, None)
-    while row is not None:
-        yield Pair(row.warc_file, None, row)
-        row = next(rows, None)
 
 
 def _place(row: Capture) -> tuple[int, int]:

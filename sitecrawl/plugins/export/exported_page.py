@@ -19,7 +19,7 @@ from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader, StoredPage
 from sitecrawl.plugins.export.documents.document import Document
 from sitecrawl.plugins.export.markdown import Block, joined
-from sitecrawl.plugins.export.rights import Said, said_of
+from sitecrawl.plugins.export.rights import Said
 from sitecrawl.plugins.export.text import markdown_of, text_of
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class ExportedPage:
         headers, body = ((), b"") if stored is None else (stored.headers, stored.body)
         rights = self._source.rights
         kind, charset, host = capture.content_type, capture.charset, rights.of(capture)
-        return said_of(capture.url, headers, body, content_type=kind, charset=charset, host=host, agent=rights.agent)
+        return Said.of(capture.url, headers, body, content_type=kind, charset=charset, host=host, agent=rights.agent)
 
     @property
     def anchors(self) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@
         pages   a row a URL: its newest page, with title, main text, and what links to it say
         words   FTS5 over them (https://sqlite.org/fts5.html)
         links   what links to a URL say, each text once, whether the URL is a page or not
-        marks   how far each store of pages has been taken in, as in `sitecrawl.plugins.export.marks`
+        marks   how far each store of pages has been taken in, as in `sitecrawl.plugins.export.changes`
 
 The rank is that of Brin and Page, "The anatomy of a large-scale hypertextual Web search engine" (1998): words of the
 title, of the anchors of links to the page, of its URL and of its text, each with its weight (BM25), and then the
@@ -33,9 +33,9 @@ from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.console.listing import Layout
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.columns import checksum
+from sitecrawl.plugins.export.changes import Mark
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.formats import iso_of
-from sitecrawl.plugins.export.marks import Mark
 from sitecrawl.plugins.export.pages import Choice, Pages
 
 FILE: Final = "search.sqlite"

@@ -20,7 +20,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
@@ -67,6 +67,39 @@ class Said:
     """Addresses of RSL licences."""
     directives: list[str] = field(default_factory=list)
     """In lower case, each once, in alphabetical order."""
+
+    @classmethod
+    def of(
+        cls,
+        url: str,
+        headers: Headers,
+        body: bytes,
+        *,
+        content_type: str,
+        charset: str | None,
+        host: _HostRights,
+        agent: str,
+    ) -> Self:
+        """All that is asked of the page at `url`, `body` without content coding. `agent`: see `StoredRights`."""
+        target = target_of(url)
+        said = cls(licenses=[*host.licenses])
+        for pattern, reserved, policy in host.reservations:
+            if matches(pattern, quoted(target)):
+                said.reservation, said.policy = reserved, policy
+                break
+        for is_signal in (False, True):  # each has its own paths
+            for rule in usage_for([rule for rule in host.rules if rule.is_signal == is_signal], target):
+                _restrict(said, rule.value, is_signal=is_signal)
+        _read_headers(said, headers, agent)
+        if content_type in HTML and _MAY_SAY.search(body):
+            html = html_of(body, content_type, charset)
+            for element in elements(html, _MAX_ELEMENTS).found:
+                _read_element(said, element, agent)
+        said.directives = sorted({one.strip()[:_MAX_LENGTH] for one in said.directives if one.strip()})[:_MAX_TOKENS]
+        said.licenses = list(dict.fromkeys(filter(None, (_absolute(one, url) for one in said.licenses))))[
+            :_MAX_TOKENS
+        ]
+        return said
 
     @property
     def preferences(self) -> str | None:
@@ -159,29 +192,6 @@ def _reservations(tdm: bytes | None) -> list[tuple[str, bool, str | None]]:
         if isinstance(location, str) and (reserved := _reserved(str(rule.get("tdm-reservation")))) is not None:
             found.append((location, reserved, _policy(rule.get("tdm-policy"))))
     return found
-
-
-def said_of(
-    url: str, headers: Headers, body: bytes, *, content_type: str, charset: str | None, host: _HostRights, agent: str
-) -> Said:
-    """All that is asked of the page at `url`, `body` without its content coding. `agent`: our name to robots.txt."""
-    target = target_of(url)
-    said = Said(licenses=[*host.licenses])
-    for pattern, reserved, policy in host.reservations:
-        if matches(pattern, quoted(target)):
-            said.reservation, said.policy = reserved, policy
-            break
-    for is_signal in (False, True):  # each has its own paths
-        for rule in usage_for([rule for rule in host.rules if rule.is_signal == is_signal], target):
-            _restrict(said, rule.value, is_signal=is_signal)
-    _read_headers(said, headers, agent)
-    if content_type in HTML and _MAY_SAY.search(body):
-        html = html_of(body, content_type, charset)
-        for element in elements(html, _MAX_ELEMENTS).found:
-            _read_element(said, element, agent)
-    said.directives = sorted({one.strip()[:_MAX_LENGTH] for one in said.directives if one.strip()})[:_MAX_TOKENS]
-    said.licenses = list(dict.fromkeys(filter(None, (_absolute(one, url) for one in said.licenses))))[:_MAX_TOKENS]
-    return said
 
 
 def _read_headers(said: Said, headers: Headers, agent: str) -> None:

@@ -11,8 +11,7 @@ from typing import Any, Final
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_TIME
 from sitecrawl.plugins.export.sources import PageText, Source
-from sitecrawl.plugins.extract.rule_files import Field, Rule, RuleSet
-from sitecrawl.plugins.extract.values import Unfit
+from sitecrawl.plugins.extract.rule_files import Field, Rule, RuleSet, Unfit
 from sitecrawl.urls.url import Url, parse
 
 _MAX_ITEMS: Final = 10_000

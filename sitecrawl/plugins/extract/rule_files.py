@@ -3,18 +3,149 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import partial
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.base.text_files import Wrong
 from sitecrawl.base.yamlnodes import Part, read_yaml
 from sitecrawl.plugins.export.sources import SELECTORS, BadSource, PageText, Source, pattern_of, source_of
-from sitecrawl.plugins.extract.values import TYPES, Conversion, Unfit, is_format
+from sitecrawl.urls.url import parse
+
+_MAX_DIGITS: Final = 100
+_NO_NUMBER = re.compile(r"[\s\u00a0\u202f'\u2019_]+")
+_TRUE: Final = frozenset(
+    {"true", "yes", "1", "on", "https://schema.org/instock", "http://schema.org/instock", "instock"}
+)
+_FALSE: Final = frozenset({"false", "no", "0", "off"})
+
+
+class Unfit(ValueError):
+    """A text that the type cannot be made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """How the text of a field becomes its value."""
+
+    type: str = "text"
+    decimal: str = "."
+    """Of `number`: what stands before the fraction, `.` or `,`; the other one groups digits."""
+    format: str | None = None
+    """Of `date` and `datetime`: as for `strptime`; None for ISO 8601."""
+
+    def __call__(self, found: Any, base: str) -> Any:
+        """Raises `Unfit`. `found` is a text, or what JSON-LD has; `base` is what URLs are relative to."""
+        if self.type == "json":
+            return found
+        if isinstance(found, dict | list):
+            raise Unfit("an object, and the type is not json")
+        return _TYPES[self.type](self, found, base)
+
+
+def _text(_: _Conversion, found: Any, __: str) -> str:
+    return " ".join(_plain(found).split())
+
+
+def _plain(found: Any) -> str:
+    return str(found).lower() if isinstance(found, bool) else str(found)
+
+
+def _html(_: _Conversion, found: Any, __: str) -> str:
+    return _plain(found)
+
+
+def _number(how: _Conversion, found: Any, _: str) -> float:
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    try:
+        number = float(found if is_number else _numeral(how, found))
+    except OverflowError:  # JSON's whole numbers have any length
+        number = inf
+    if not isfinite(number):  # no feed and no database has a way to write it
+        raise Unfit("too great a number")
+    return number
+
+
+def _numeral(how: _Conversion, found: Any) -> str:
+    text = _digits(found).replace("." if how.decimal == "," else ",", "").replace(how.decimal, ".")
+    if not re.fullmatch(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", text, re.ASCII):
+        raise Unfit("no number")
+    return text
+
+
+def _integer(how: _Conversion, found: Any, base: str) -> int:
+    number = _number(how, found, base)
+    if not number.is_integer():
+        raise Unfit("no whole number")
+    text = _digits(found)
+    return int(text) if re.fullmatch(r"[+-]?\d+", text, re.ASCII) else int(number)
+
+
+def _digits(found: Any) -> str:
+    text = _NO_NUMBER.sub("", _plain(found)).replace("\u2212", "-")
+    if len(text) > _MAX_DIGITS:
+        raise Unfit("no number")
+    return text
+
+
+def _boolean(_: _Conversion, found: Any, __: str) -> bool:
+    text = _plain(found).strip().lower()
+    if text not in _TRUE | _FALSE:
+        raise Unfit("neither true nor false")
+    return text in _TRUE
+
+
+def _datetime(how: _Conversion, found: Any, _: str) -> str:
+    return _moment(how, found).isoformat()
+
+
+def _date(how: _Conversion, found: Any, _: str) -> str:
+    return _moment(how, found).date().isoformat()
+
+
+def _moment(how: _Conversion, found: Any) -> datetime:
+    text = " ".join(_plain(found).split())
+    try:
+        # No time zone is made up: what has none has none.
+        return datetime.strptime(text, how.format) if how.format else datetime.fromisoformat(text)  # noqa: DTZ007
+    except (ValueError, OverflowError):
+        raise Unfit(f"not like {how.format}" if how.format else "no date of ISO 8601") from None
+
+
+def _url(_: _Conversion, found: Any, base: str) -> str:
+    try:
+        return parse(_plain(found).strip(), base).href
+    except InvalidUrl:
+        raise Unfit("no http(s) URL") from None
+
+
+_TYPES: Final[dict[str, Callable[[_Conversion, Any, str], Any]]] = {
+    "text": _text,
+    "html": _html,
+    "number": _number,
+    "integer": _integer,
+    "boolean": _boolean,
+    "date": _date,
+    "datetime": _datetime,
+    "url": _url,
+}
+TYPES: Final = (*_TYPES, "json")
+
+
+def _is_format(text: str) -> bool:
+    """Whether `strptime` knows all of `text`: what it writes of a date, it reads again."""
+    moment = datetime.combine(date(2001, 2, 3), datetime.min.time())
+    try:
+        datetime.strptime(moment.strftime(text), text)  # noqa: DTZ007
+    except (ValueError, re.error):
+        return False
+    return "%" in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +156,7 @@ class Field:
     line: int
     sources: Sequence[Source]
     """The first that finds something counts."""
-    conversion: Conversion = field(default_factory=Conversion)
+    conversion: _Conversion = field(default_factory=_Conversion)
     required: bool = False
     """Without a value there is no item."""
     many: bool = False
@@ -216,7 +347,7 @@ def _sources(values: dict[str, Part], part: Part, each: Source | None) -> list[S
     return found
 
 
-def _conversion(values: dict[str, Part]) -> Conversion:
+def _conversion(values: dict[str, Part]) -> _Conversion:
     kind = values["type"].text() if "type" in values else "text"
     if kind not in TYPES:
         raise values["type"].wrong(f"there is no type {kind!r}: there are {', '.join(TYPES)}")
@@ -226,14 +357,14 @@ def _conversion(values: dict[str, Part]) -> Conversion:
     if (form := values.get("format")) is not None:
         if kind not in ("date", "datetime"):
             raise form.wrong("format belongs to the types date and datetime")
-        if not is_format(form.text()):
+        if not _is_format(form.text()):
             raise form.wrong(f"{form.text()!r} is no format of dates: write one like %d.%m.%Y")
     if kind == "json" and "regex" in values:
         raise values["regex"].wrong("what regex chooses is a text: json is for objects of JSON")
-    return Conversion(kind, decimal, form.text() if form is not None else None)
+    return _Conversion(kind, decimal, form.text() if form is not None else None)
 
 
-def _default(values: dict[str, Part], conversion: Conversion, *, many: bool) -> Any:
+def _default(values: dict[str, Part], conversion: _Conversion, *, many: bool) -> Any:
     if "default" not in values:
         return [] if many else None
     part = values["default"]

@@ -29,7 +29,7 @@ from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.plugins.report.web import Web, read_web
+from sitecrawl.plugins.report.web import Web
 
 _TOP_PAGES: Final = 25
 _DEAD_LINKS: Final = 100
@@ -268,4 +268,4 @@ def _read_pages(directory: Path) -> tuple[_Stored, Web]:
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), _ROWS)),
             tuple(islice(_facts(reader), _ROWS)),
             tuple(_pictures(reader)),
-        ), read_web(reader)  # fmt: skip
+        ), Web.read(reader)  # fmt: skip

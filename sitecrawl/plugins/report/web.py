@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 from sitecrawl.pagestore.columns import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
@@ -128,6 +128,20 @@ class Web:
     and the sites of the worker that had it (None where one process had all).
     """
 
+    @classmethod
+    def read(cls, reader: PageReader) -> Self:
+        """Raises `CorruptFile` and its kin."""
+        return cls(
+            statuses=_groups(reader, "status", _RESPONSES),
+            types=_groups(reader, "content_type", _PAGES),
+            depths=_groups(reader, "depth", _PAGES, order="1"),
+            languages=_groups(reader, "language", _HTML),
+            sizes=_spread(reader, "size", f"{_PAGES} AND size IS NOT NULL"),
+            hrefs=_spread(reader, "hrefs", _HTML),
+            links=_spread(reader, "links", _HTML),
+            near=_near(reader),
+        )
+
     @property
     def figures(self) -> dict[str, float | None]:
         """By the names of `LABELS`; None where the crawl has nothing of the kind."""
@@ -146,20 +160,6 @@ class Web:
     @property
     def groups(self) -> dict[str, Groups]:
         return {name: getattr(self, name) for name in ("statuses", "types", "languages", "depths")}
-
-
-def read_web(reader: PageReader) -> Web:
-    """Raises `CorruptFile` and its kin."""
-    return Web(
-        statuses=_groups(reader, "status", _RESPONSES),
-        types=_groups(reader, "content_type", _PAGES),
-        depths=_groups(reader, "depth", _PAGES, order="1"),
-        languages=_groups(reader, "language", _HTML),
-        sizes=_spread(reader, "size", f"{_PAGES} AND size IS NOT NULL"),
-        hrefs=_spread(reader, "hrefs", _HTML),
-        links=_spread(reader, "links", _HTML),
-        near=_near(reader),
-    )
 
 
 def _groups(reader: PageReader, column: str, which: str, order: str = "2 DESC, 1") -> Groups:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.frontier.forms.classes import UNKNOWN
 from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
@@ -17,7 +18,7 @@ from sitecrawl.http.robots_txt import Rule, quoted, rules_for
 from sitecrawl.http.sheets import RobotsException
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.plugins.why.source import Source, content_of
+from sitecrawl.plugins.why.source import Source
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
 
 _PAGES: Final = frozenset({"page", "other"})
@@ -79,7 +80,7 @@ class Case:
         name = source.fingerprints.url(form) if rule is not None else key
         row = source.class_row(name)
         page = name if row is None else row.page
-        content = content_of(row)
+        content = row.content if row is not None and row.content != UNKNOWN else b""
         versions = list(source.versions(url))
         return cls(
             source=source,

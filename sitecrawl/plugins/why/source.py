@@ -17,7 +17,7 @@ from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
-from sitecrawl.frontier.forms.classes import UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.forms.classes import Classes, ClassRow
 from sitecrawl.frontier.forms.learner import Learner
 from sitecrawl.frontier.places import Places
 from sitecrawl.frontier.scope import Scope
@@ -174,11 +174,6 @@ class Source:
         with suppress(StorageError):
             return next(((one, self.pages.read(one).body) for one in found), None)
         return None
-
-
-def content_of(row: ClassRow | None) -> bytes:
-    """The beginning of the fingerprint of the page that had a class's content first; empty if nobody knows."""
-    return row.content if row is not None and row.content != UNKNOWN else b""
 
 
 def _kept_sheets(kept: Iterable[Mapping[str, Any]]) -> Sheets:

@@ -16,9 +16,9 @@ from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import PageFilter, WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
+from sitecrawl.plugins.export.changes import FILE, News
 from sitecrawl.plugins.export.documents.isolated import IsolatedDocuments
 from sitecrawl.plugins.export.formats import _FIELDS, fields_named, row_of
-from sitecrawl.plugins.export.marks import FILE, News
 from sitecrawl.plugins.export.pages import Choice, Pages
 
 PAGES = PageFilter(kind="page")

@@ -20,7 +20,7 @@ from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.plugins.agent.stored_crawl import StoredCrawl
 from sitecrawl.plugins.export.formats import fields_named, row_of
 from sitecrawl.plugins.export.pages import Choice, Pages
-from sitecrawl.plugins.export.rights import Said, _HostRights, said_of
+from sitecrawl.plugins.export.rights import Said, _HostRights
 from sitecrawl.plugins.why.source import Source
 
 AGENT = "sitecrawl"
@@ -30,7 +30,7 @@ RSL = "application/rsl+xml"
 
 def said(headers: Headers = (), body: bytes = b"", *, robots: str = "", tdm: object = None, url: str = URL) -> Said:
     host = _HostRights.read(robots.encode(), None if tdm is None else json.dumps(tdm).encode(), AGENT)
-    return said_of(url, headers, body, content_type="text/html", charset="utf-8", host=host, agent=AGENT)
+    return Said.of(url, headers, body, content_type="text/html", charset="utf-8", host=host, agent=AGENT)
 
 
 DRAFT = """User-Agent: *
@@ -59,7 +59,7 @@ def test_the_drafts_own_example(agent: str, path: str, preferences: str) -> None
     """The group for the crawler counts, and of its rules the longest path."""
     host = _HostRights.read(DRAFT.encode(), None, agent)
     url = f"https://a.example{path}"
-    found = said_of(url, (), b"", content_type="text/html", charset=None, host=host, agent=agent)
+    found = Said.of(url, (), b"", content_type="text/html", charset=None, host=host, agent=agent)
     assert found.preferences == preferences
 
 
@@ -171,7 +171,7 @@ def test_any_bytes(robots: bytes, tdm: bytes, body: bytes) -> None:
     """What nobody can read says nothing, and breaks nothing."""
     host = _HostRights.read(b"User-agent: *\nContent-Usage:" + robots, tdm, AGENT)
     headers = [(b"Content-Usage", body), (b"Link", robots), (b"TDM-Policy", tdm), (b"X-Robots-Tag", body)]
-    said_of(
+    Said.of(
         URL, headers, b"<meta name=robots>" + body, content_type="text/html", charset=None, host=host, agent=AGENT
     )
 

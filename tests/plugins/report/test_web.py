@@ -24,7 +24,7 @@ from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.index import PageIndex
 from sitecrawl.plugins.report.gather import gather
 from sitecrawl.plugins.report.render import render
-from sitecrawl.plugins.report.web import _NAMED, LABELS, QUANTILES, Web, _Spread, read_web
+from sitecrawl.plugins.report.web import _NAMED, LABELS, QUANTILES, Web, _Spread
 
 START = "http://www.site.com/"
 PICTURE = Answer(b"\x89PNG\r\n\x1a\n" + bytes(92), 200, {"Content-Type": "image/png"})
@@ -54,7 +54,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def web_of(directory: Path) -> Web:
     with PageReader(directory) as reader:
-        return read_web(reader)
+        return Web.read(reader)
 
 
 class TestFigures:
@@ -182,7 +182,7 @@ def test_quantiles_are_those_of_all_pages(counts: list[int]) -> None:
         db.executemany(
             "INSERT INTO pages (kind, status, payload_size, hrefs) VALUES ('page', 200, 9, ?)", [(n,) for n in counts]
         )
-        spread = read_web(Rows(db)).hrefs
+        spread = Web.read(Rows(db)).hrefs
     db.close()
     ordered = sorted(counts)
     assert spread == _Spread(

@@ -25,12 +25,11 @@ from sitecrawl.plugins.checking.redis_check import check as check_redis
 class Command(DescribedCommand):
     """Check a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
     directory it is the newest below crawls/. The crawl must not be running. With --repair, page index and database
-    are made again from the WARC files; with --upgrade
-    a page index of an older format is. With the URL of a Redis, check the crawl of many workers that
-    SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition like a crawl's directory. If the workers' directories
-    follow, all of them or the one above them, what they have stored is checked, too. So is the directory of a crawl
-    whose workers have a Redis of their own. Exit codes: 0 if the crawl is sound, 1 if it is not, 2 if it cannot be
-    checked.
+    are made again from the WARC files; with --upgrade a page index of an older format is. With the URL of a Redis,
+    check the crawl of many workers that SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition like a crawl's
+    directory. If the workers' directories follow, all of them or the one above them, what they have stored is
+    checked, too. So is the directory of a crawl whose workers have a Redis of their own. Exit codes: 0 if the crawl
+    is sound, 1 if it is not, 2 if it cannot be checked.
     """
 
     usage = "[options] [directory | redis://... [worker's directory ...]]"

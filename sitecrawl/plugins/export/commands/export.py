@@ -25,13 +25,12 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import Reader
 from sitecrawl.plugins.export import USE
-from sitecrawl.plugins.export.changes import GONE, MOVED, changes
+from sitecrawl.plugins.export.changes import GONE, MOVED, News, changes
 from sitecrawl.plugins.export.chunks import FIELDS as CHUNK_FIELDS
 from sitecrawl.plugins.export.chunks import LEAST_WORDS, MOST_WORDS, WORDS, parts_of
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.folder import FolderWriter
 from sitecrawl.plugins.export.formats import CHANGE, USUAL, WRITERS, Field, fields_named, format_of, row_of
-from sitecrawl.plugins.export.marks import News
 from sitecrawl.plugins.export.pages import Choice, Pages, pages_with_texts
 from sitecrawl.plugins.export.passing import Once
 from sitecrawl.plugins.export.wacz import WaczWriter
