@@ -8,7 +8,8 @@ libraries is its own: `zlib` under the page store is the page store's. What is i
 What comes every second (checkpoints, samples, progress) comes a thousand times less often, for valgrind makes a crawl
 fifty times slower.
 
-It takes a quarter of an hour, the port 8123 (or `PORT`), valgrind, a C compiler and CPython 3.11 with its internal headers.
+It takes a quarter of an hour, the port 8123 (or `PORT`), valgrind, a C compiler and CPython 3.11 with its internal
+headers.
 """
 
 from __future__ import annotations
