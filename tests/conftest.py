@@ -13,7 +13,6 @@ from typing import Final
 
 import pytest
 from alone import pytest_configure  # noqa: F401 - pytest takes the hook from here
-from database_files import begin_as_copies, new_database
 from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a job in a shell's background has it, and its children
@@ -119,9 +118,3 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _root_tells_warnings() -> None:
     """Scrapy lets the root logger tell everything once it has configured its logs, in all tests that come after."""
     logging.getLogger().setLevel(logging.WARNING)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _databases_are_copies() -> None:
-    """To make one takes longer than most tests do."""
-    begin_as_copies(new_database)

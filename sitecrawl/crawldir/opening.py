@@ -62,7 +62,7 @@ class Layout:
     format: bytes
     """Value of `format` in `meta`; a database with another one is refused."""
     families: tuple[str, ...]
-    """`meta` is one of them. Log and tables name a family by its number, which is its place here, from 1 on."""
+    """`meta` is one of them."""
     remedy: str
     """Advice for a damaged database without a copy; `{parent}` is its directory."""
     least_cache: int = 16 << 20
@@ -85,9 +85,9 @@ def open_rocksdb(path: Path, layout: Layout, cache: Cache, *, read_only: bool) -
     had_entries = written > _FIRST_BATCH_BYTES  # then the names of format and hash have to be there
     if had_entries and not read_only:
         _refuse_lost_tables(path, layout)
-    if not had_entries and not read_only:
-        _make_families(path, layout, cache)
-    return (_open_patiently if read_only else _open)(path, layout, cache), not had_entries
+    if read_only:
+        return _open_patiently(path, layout, cache), not had_entries
+    return _open(path, layout, cache, makes=not had_entries), not had_entries
 
 
 def _options(layout: Layout, cache: Cache, family: str) -> Options:
@@ -127,10 +127,12 @@ def expect_found(options: Options) -> None:
     options.set_memtable_whole_key_filtering(True)
 
 
-def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) -> Rdict:
+def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False, makes: bool = False) -> Rdict:
+    """`makes`: the families that are missing, all in one go: RocksDB writes all options down after each step."""
     families = {name: _options(layout, cache, name) for name in ("default", *layout.families)}
     if read_only:
         families["default"].set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
+    families["default"].create_missing_column_families(makes)
     access = AccessType.read_only(error_if_log_file_exist=False) if read_only else AccessType.read_write()
     try:
         return Rdict(
@@ -143,36 +145,6 @@ def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) 
         if "Column family not found" in str(error) and _is_foreign(path):
             raise FormatMismatch(f"{path} is the database of another program: choose another directory") from error
         raise storage_error(path, layout, error) from error
-
-
-def _make_families(path: Path, layout: Layout, cache: Cache) -> None:
-    """Make the missing families of a new database in their order, which tells whose rows are in the log if the
-    MANIFEST is lost (`checking.salvage`). RocksDB's bindings would make them in any order.
-    """
-    options = {name: _options(layout, cache, name) for name in ("default", *layout.families)}
-    there = options.keys() & _families_of(path)
-    if len(there) == len(options):
-        return
-    try:
-        rdict = Rdict(str(path), options["default"], column_families={name: options[name] for name in there})
-        try:
-            for name in layout.families:
-                if name not in there:
-                    rdict.create_column_family(name, options[name]).close()
-        finally:
-            rdict.close()
-    except Exception as error:
-        raise storage_error(path, layout, error) from error
-
-
-def _families_of(path: Path) -> set[str]:
-    """Families of a database that may be incomplete or missing."""
-    if not (path / "CURRENT").exists():
-        return {"default"}
-    try:
-        return set(Rdict.list_cf(str(path), Options(raw_mode=True)))
-    except Exception:  # noqa: BLE001 - whoever opens it says what is wrong
-        return {"default"}
 
 
 def _is_foreign(path: Path) -> bool:

@@ -1,13 +1,12 @@
 """Runs `scrapy` commands in forks of one process that has everything imported: 1.5 s of a processor less for each.
 
-    python crawl_forks.py FOLDER
+    python crawl_forks.py
 
 Reads a JSON array from each line: the command's words, its environment, the folder where it runs, and the paths where
 its output and its errors go. `KeywordHunter` in the place of a command is the program of that name. Many run at once.
 Says `[pid, null]` when one has begun, and `[pid, code]` when it has ended. `forks` has the other side.
 
-What takes half of such a command's time is done once: its database is a copy of an empty one, which is in FOLDER,
-and what Python, Scrapy and the product find out once and remember, this process has found out.
+What Python, Scrapy and the product find out once and remember, this process has found out.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from typing import NoReturn
 
 import failpoints
 import small_limits
-from database_files import begin_as_copies, made_in
 
 IMPORTED = (
     "middlewares",
@@ -116,28 +114,13 @@ def expect_little() -> None:
     small_limits.make({"sitecrawl.frontier.seen.store.CAPACITY": 1_000})
 
 
-def copy_empty_databases(folder: Path) -> None:
-    """Databases begin as copies of those in `folder`, which a fork makes: threads of RocksDB's stay in it."""
-    from sitecrawl.crawldir.database import CRAWL
-    from sitecrawl.frontier.seen.exact import LAYOUT
-
-    if not (child := os.fork()):
-        for layout in (CRAWL, LAYOUT):
-            made_in(folder, layout)
-        os._exit(0)
-    os.waitpid(child, 0)
-    begin_as_copies(lambda layout: folder / layout.format.decode())
-
-
 def main() -> None:
-    folder = Path(sys.argv[1])
     sys.path[0] = str(Path.cwd())
     remember_packages()
     import_everything()
     remember()
     expect_little()
     small_limits.make(small_limits.PATIENT)
-    copy_empty_databases(folder)
     gc.freeze()  # what a fork does not look at, it does not copy
     serve()
 

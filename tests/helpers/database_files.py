@@ -7,16 +7,12 @@ import itertools
 import random
 import shutil
 from collections import defaultdict
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir, mkdtemp
+from tempfile import gettempdir, mkdtemp
 
-from rocksdict import Cache
-
-from sitecrawl.crawldir import meta, opening
+from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import FAMILIES, Database
-from sitecrawl.crawldir.opening import Layout
 
 
 def opened(path: Path, **how) -> Database:
@@ -25,35 +21,6 @@ def opened(path: Path, **how) -> Database:
 
 _TEMPORARY = gettempdir()
 """Not one that a test has put in its place."""
-_make_families = opening._make_families
-"""The product's. It makes one after the other, which takes a twentieth of a second, and ten times as long a disk."""
-
-
-def begin_as_copies(new: Callable[[Layout], Path]) -> None:
-    """Databases that are made in this process begin as copies of what `new` gives. tests/crawldir looks at what is
-    left out.
-    """
-
-    def copy_families(path: Path, layout: Layout, cache: Cache) -> None:
-        if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-            shutil.copytree(new(layout), path, dirs_exist_ok=True)
-        else:
-            _make_families(path, layout, cache)
-
-    opening._make_families = copy_families
-
-
-def made_in(folder: Path, layout: Layout) -> Path:
-    """The files of a database as it is made, before anything is written to it."""
-    place = folder / layout.format.decode()
-    with TemporaryDirectory() as name:
-        _make_families(Path(name), layout, Cache(layout.least_cache))
-        return copied(Path(name), place)
-
-
-@cache
-def new_database(layout: Layout) -> Path:
-    return made_in(_folder(), layout)
 
 
 @cache

@@ -69,7 +69,7 @@ class Server:
         self._errors = Path(self._folder.name, "errors")
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, str(program), self._folder.name],
+                [sys.executable, str(program)],
                 cwd=PROJECT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
