@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, cast
 
 PURE: Final = "SITECRAWL_PURE"
 """The variable of the environment that has everything done in Python, unless it is empty or 0."""
-INTERFACE: Final = 7
+INTERFACE: Final = 8
 """Of the C: who changes what its functions take, give or mean adds one here and in `_native.c`."""
 
 
@@ -36,6 +36,23 @@ class Native(Protocol):
     def shown_fill(self, layer: bytearray, units: bytes, /) -> None: ...
 
     def shown_vote(self, votes: bytearray, runs: bytes, /) -> None: ...
+
+    def clock_mark(self, slots: dict[bytes, int], marks: bytearray, keys: list[bytes], start: int, /) -> int:
+        """That of `sitecrawl.frontier.seen.clock`."""
+
+    def owe(
+        self,
+        owed: dict[bytes, int],
+        counts: dict[bytes, int] | None,
+        links: dict[bytes, Any],
+        follow: int,
+        nofollow: int,
+        /,
+    ) -> None:
+        """That of `sitecrawl.frontier.urls.link_credit`."""
+
+    def raised_rank(self, rank: bytes, credit: int, /) -> bytes | None:
+        """That of `sitecrawl.frontier.urls.order`, of credit that fits into 63 bits."""
 
     def base32(self, data: bytes, /) -> str:
         """As `base64.b32encode` has it."""

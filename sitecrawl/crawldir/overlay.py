@@ -30,6 +30,11 @@ class Overlay:
     def delete(self, key: bytes) -> None:
         self._changed[key] = None
 
+    def move(self, before: bytes, after: bytes) -> None:
+        """Delete the row at `before`, and put an empty one at `after`, which is another key."""
+        self._changed[before] = None
+        self._changed[after] = b""
+
     def has_changed(self, key: bytes) -> bool:
         return key in self._changed
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from compiled_core import both_ways
 from database_files import put_away
 from frontier_helpers import Bench, all_credit, digest, url
 from hypothesis import given, settings
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.record import Flag
+
+both = both_ways("sitecrawl.frontier.urls.link_credit.native", "sitecrawl.frontier.urls.order.native")
 
 A, B, C = "a.example", "b.example", "c.example"
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from compiled_core import both_ways
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.frontier.seen.clock import Clock
+
+both = both_ways("sitecrawl.frontier.seen.clock.native")
 
 A, B, C, D = (bytes([i]) * 16 for i in range(4))
 few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(12)]), max_size=200)

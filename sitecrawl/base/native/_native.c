@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "anchors.h"
+#include "links.h"
 #include "shingles.h"
 #include "shown.h"
 #include "simhash.h"
@@ -63,7 +64,10 @@ static PyObject *shingles(PyObject *Py_UNUSED(module), PyObject *text) {
 static PyMethodDef methods[] = {
     {"anchors", anchors, METH_VARARGS, anchors_doc},
     {"base32", base32, METH_O, base32_doc},
+    {"clock_mark", clock_mark, METH_VARARGS, clock_mark_doc},
     {"http_head", http_head, METH_VARARGS, http_head_doc},
+    {"owe", owe, METH_VARARGS, owe_doc},
+    {"raised_rank", raised_rank, METH_VARARGS, raised_rank_doc},
     {"shingles", shingles, METH_O, shingles_doc},
     {"shown_compare", shown_compare, METH_VARARGS, shown_compare_doc},
     {"shown_fill", shown_fill, METH_VARARGS, shown_fill_doc},
@@ -75,7 +79,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 7);
+    return PyModule_AddIntConstant(module, "INTERFACE", 8);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -132,12 +132,7 @@ class Ledger:
 
     def balance(self, page: Purse, host: Account) -> int:
         """What a waiting page holds, dividends included."""
-        return self.balance_at(page, self.policy.dividend_of(host))
-
-    @staticmethod
-    def balance_at(page: Purse, dividend: int) -> int:
-        """The same, by what the policy says of the page's host."""
-        return page.credit + owed(dividend, page.mark)
+        return page.credit + owed(self.policy.dividend_of(host), page.mark)
 
     def spend(self, page: Purse, host: Account, links: int, nofollow: int, *, rest: int = 0) -> int:
         """The waiting `page` spends all it has on `links` distinct pages and, a tenth each, on `nofollow` others.
@@ -163,8 +158,9 @@ class Ledger:
         pending, reserve, spent, weight = self.pending, self.reserve, self.spent, self.weight
         for page, amount, waits in payments:
             pending -= amount
-            page.history += weight * amount
-            spent += weight * amount
+            worth = weight * amount
+            page.history += worth
+            spent += worth
             if waits:
                 page.credit += amount
             else:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sitecrawl.base.compiled import native
 from sitecrawl.frontier.seen.cache import Cache
 
 
@@ -54,18 +55,14 @@ class Clock(Cache):
 
     def touch_many(self, keys: Iterable[bytes]) -> dict[bytes, int]:
         """`touch` for each of `keys`; returns those that were not in the cache, with their first places."""
-        slot_of, marks, missed = self._held, self._marks, dict[bytes, int]()
-        hits = misses = 0
-        for place, key in enumerate(keys):
-            slot = slot_of.get(key)
-            if slot is not None:
-                marks[slot] = 1
-                hits += 1
-            else:
-                missed.setdefault(key, place)
-                misses += 1
-                self._insert(key)
-        self.hits += hits
+        asked, missed = list(keys), dict[bytes, int]()
+        place = misses = 0
+        while (place := _mark(self._held, self._marks, asked, place)) < len(asked):
+            missed.setdefault(asked[place], place)
+            self._insert(asked[place])
+            misses += 1
+            place += 1
+        self.hits += len(asked) - misses
         self.misses += misses
         return missed
 
@@ -99,3 +96,18 @@ class Clock(Cache):
         self._keys.clear()
         self._marks = bytearray(self.capacity)
         self._hand = 0
+
+
+def _mark(slots: dict[bytes, int], marks: bytearray, keys: list[bytes], start: int) -> int:
+    """Mark the slots of `keys` from `start` on, up to the first that has none. Returns its place, or their number."""
+    return (_mark_in_python if native is None else native.clock_mark)(slots, marks, keys, start)
+
+
+def _mark_in_python(slots: dict[bytes, int], marks: bytearray, keys: list[bytes], start: int) -> int:
+    """`_mark` without C."""
+    for place in range(start, len(keys)):
+        slot = slots.get(keys[place])
+        if slot is None:
+            return place
+        marks[slot] = 1
+    return len(keys)

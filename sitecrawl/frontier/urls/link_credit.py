@@ -11,6 +11,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import LEDGER
@@ -46,7 +47,7 @@ class LinkCredit:
         stored = self._meta.get(LEDGER)
         self.ledger = new_ledger() if stored is None else Ledger.unpack(stored)
         self.graph = load_graph(database, is_here)
-        self._owed: defaultdict[bytes, int] = defaultdict(int)
+        self._owed: dict[bytes, int] = {}
         """Credit that is on its way to known URLs until the checkpoint."""
         self._links: defaultdict[bytes, Counter[bytes]] = defaultdict(Counter)
         """How many links to each of these are on pages of a section, by its key."""
@@ -65,9 +66,12 @@ class LinkCredit:
         if page.flags & Flag.AGAIN or not links:  # what it links to again is no news any more
             return
         keys_at = self.hosts.keys_at  # dictionaries and not sets: in the same order in a crawl that is repeated
-        vouched = dict.fromkeys([link.host for link in links if not link.nofollow])
-        others = dict.fromkeys([link.host for link in links if link.nofollow and link.host not in vouched])
-        targets = dict.fromkeys(keys_at(others), NOFOLLOW / FOLLOW)
+        followed = [link.host for link in links if not link.nofollow]
+        vouched = dict.fromkeys(followed)
+        targets: dict[bytes, float] = {}
+        if len(followed) < len(links):
+            others = dict.fromkeys([link.host for link in links if link.nofollow and link.host not in vouched])
+            targets = dict.fromkeys(keys_at(others), NOFOLLOW / FOLLOW)
         targets |= dict.fromkeys(keys_at(vouched), 1.0)
         targets[host.key] = 1.0  # what links within its host keeps trust there
         self.graph.link(host.key, targets)
@@ -80,16 +84,14 @@ class LinkCredit:
         """Whether the page will be fetched, so that credit waits with it."""
         return record.waits() or (self.ledger.comes_back and record.state == UrlState.FETCHED)
 
-    def owe(self, page: UrlRecord | None, known: Mapping[bytes, Link], tenth: int) -> None:
+    def owe(self, page: UrlRecord | None, known: dict[bytes, Link], tenth: int) -> None:
         """`page` links to URLs that are known already, which get their credit at the checkpoint; None for a page of
         another site.
         """
         if tenth:
-            owed, follow, nofollow = self._owed, tenth * FOLLOW, tenth * NOFOLLOW
-            if page is not None:
-                self._links[page.host + page.section].update(known.keys())
-            for key, link in known.items():
-                owed[key] += nofollow if link.nofollow else follow
+            counts = None if page is None else self._links[page.host + page.section]
+            owe = _owe_in_python if native is None else native.owe
+            owe(self._owed, counts, known, tenth * FOLLOW, tenth * NOFOLLOW)
 
     @property
     def is_owing(self) -> bool:
@@ -101,7 +103,8 @@ class LinkCredit:
         owed = self._owed
         found = self.urls.get_many(list(owed))
         credited = {key: record for key, record in found.items() if record is not None}
-        self.ledger.credit_many([(record, owed[key], self._keeps(record)) for key, record in credited.items()])
+        keeps = self._keeps
+        self.ledger.credit_many([(record, owed[key], keeps(record)) for key, record in credited.items()])
         self._count_received(credited)
         if len(credited) < len(found):  # requests that were forgotten when they were done
             self.ledger.lose(sum([owed[key] for key in found if key not in credited]))
@@ -118,9 +121,9 @@ class LinkCredit:
             host = self.hosts.at_hand(section_key[:KEY_BYTES])
             section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
             if host is not None and section is not None:
-                section.received += sum([self._owed[key] for key in keys])
+                section.received += sum(map(self._owed.__getitem__, keys))
                 links = self._links.get(section.feeder)
-                fed = sum([links[key] for key in keys if key in links]) if links else 0
+                fed = sum(map(links.get, keys, itertools.repeat(0))) if links else 0
                 section.trap.count(fed, section.known)
                 self.hosts.changed(host, section)
 
@@ -138,6 +141,16 @@ class LinkCredit:
         self.graph.saved()
         self._edges.flushed()
         self._meta.flushed()
+
+
+def _owe_in_python(
+    owed: dict[bytes, int], counts: Counter[bytes] | None, links: Mapping[bytes, Link], follow: int, nofollow: int
+) -> None:
+    """Add to `owed` what each of `links` is worth, by its key, and 1 to `counts`."""
+    if counts is not None:
+        counts.update(links.keys())
+    for key, link in links.items():
+        owed[key] = owed.get(key, 0) + (nofollow if link.nofollow else follow)
 
 
 def edges_row(targets: Mapping[bytes, float], seeds: float = 0.0) -> bytes:

@@ -17,6 +17,7 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.credit.policies import owed
 from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.causes import Cause
 from sitecrawl.frontier.urls.counts import Counts
@@ -28,8 +29,8 @@ from sitecrawl.frontier.urls.order import (
     Facts,
     Order,
     priority_of,
+    raised_rank,
     serial_of,
-    with_credit,
     with_priority,
 )
 from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
@@ -253,9 +254,9 @@ class UrlStates:
                 host = self.host_of(record)
                 found = hosts[record.host] = host, ledger.policy.dividend_of(host)
             host, dividend = found
-            balance = ledger.balance_at(record, dividend)
-            rank = self._exact_rank(record, balance) if is_exact else with_credit(record.rank, balance)
-            if is_exact or rank < record.rank:
+            balance = record.credit + owed(dividend, record.mark)
+            rank = self._exact_rank(record, balance) if is_exact else raised_rank(record.rank, balance)
+            if rank is not None:
                 self._replace(key, record, host, rank)
 
     def _exact_rank(self, record: UrlRecord, balance: int) -> bytes:
@@ -268,16 +269,12 @@ class UrlStates:
     def _replace(self, key: bytes, record: UrlRecord, host: Host, rank: bytes) -> None:
         """Let a URL of `host` that waits do so in the place of another `rank`."""
         section = host.sections[record.section]
-        self._withdraw(section, record.rank + key)
+        before, after = record.rank + key, rank + key
         record.rank = rank
-        self._entries.put(section.key + rank + key)
-        section.queue.push(rank + key)
+        self._entries.move(section.key + before, section.key + after)
+        section.queue.drop(before)
+        section.queue.push(after)
         self._hosts.changed(host, section)
-
-    def _withdraw(self, section: Section, entry: bytes) -> None:
-        """Take an entry that its URL leaves for another one out of the queue."""
-        self._entries.delete(section.key + entry)
-        section.queue.drop(entry)
 
     def prefer(self, key: bytes, priority: int) -> Host | None:
         """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
@@ -295,13 +292,13 @@ class UrlStates:
 
     def move(self, key: bytes, record: UrlRecord, host: Host, section: Section) -> None:
         """Let a stored URL that waits do so in another section of its host, in the same place."""
-        before = host.sections[record.section]
-        self._withdraw(before, record.rank + key)
+        before, entry = host.sections[record.section], record.rank + key
+        self._entries.move(before.key + entry, section.key + entry)
+        before.queue.drop(entry)
+        section.queue.push(entry)
         before.queued -= 1
         section.queued += 1
         self.recount(record, host, section)
-        self._entries.put(section.key + record.rank + key)
-        section.queue.push(record.rank + key)
         self._urls.put(key, record)
 
     def leave_pool(self, key: bytes, record: UrlRecord, pool: Host) -> Host | None:
