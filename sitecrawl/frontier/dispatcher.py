@@ -177,6 +177,8 @@ class Dispatcher:
 
     def is_held_back(self) -> bool:
         """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
+        if not self._judge.demoted and not self.silent_hosts:
+            return False
         return 0 < self._counts.queued <= self.silent + self._judge.held_back(self.silent_hosts)
 
     def _last_hosts(self) -> list[Host]:

@@ -117,7 +117,7 @@ class Workbench:
             self._ready.push(key, host)
         elif key is not None:
             self._resting.push(key, host)
-        for room in _rooms_of(host):
+        for room in _rooms_of(host) if self._behind else ():
             self._call_next(room, key if isinstance(key, bytes) else None)
 
     def rests(self, host: Host, now: float) -> bool:
