@@ -216,9 +216,9 @@ class DiskFrontier:
             self.link_credit.settle(self._arrived)
         return new
 
-    def _arrived(self, records: Mapping[bytes, UrlRecord]) -> None:
+    def _arrived(self, records: Mapping[bytes, UrlRecord], waiting: Mapping[bytes, UrlRecord]) -> None:
         """Credit has reached known URLs, and what is next of their hosts may be another."""
-        self.url_states.credited(records)
+        self.url_states.credited(records, waiting)
         hosts = (self.hosts.get(key) for key in dict.fromkeys([record.host for record in records.values()]))
         self._grown(host for host in hosts if host is not None)
 

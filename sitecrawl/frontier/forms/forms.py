@@ -209,7 +209,7 @@ class Forms:
 
     def put_back(self) -> None:
         """Let some of what a rule held, and joins no more, wait among the URLs of its shape again."""
-        for key, (host, section) in list(self._freed.items()):
+        for key, (host, section) in [*self._freed.items()] if self._freed else ():
             learner = self.learners.of(host.key)
             for _ in range(_PUT_BACK_AT_ONCE):
                 if (entry := section.queue.pop()) is None:

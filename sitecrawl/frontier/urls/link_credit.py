@@ -78,11 +78,8 @@ class LinkCredit:
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""
-        self.ledger.credit(record, amount, waits=self._keeps(record))
-
-    def _keeps(self, record: UrlRecord) -> bool:
-        """Whether the page will be fetched, so that credit waits with it."""
-        return record.waits() or (self.ledger.comes_back and record.state == UrlState.FETCHED)
+        keeps = record.waits() or (self.ledger.comes_back and record.state == UrlState.FETCHED)
+        self.ledger.credit(record, amount, waits=keeps)
 
     def owe(self, page: UrlRecord | None, known: dict[bytes, Link], tenth: int) -> None:
         """`page` links to URLs that are known already, which get their credit at the checkpoint; None for a page of
@@ -98,17 +95,25 @@ class LinkCredit:
         """Whether credit is under way."""
         return bool(self._owed)
 
-    def settle(self, changed: Callable[[Mapping[bytes, UrlRecord]], None]) -> None:
-        """Let all credit arrive that is under way; calls `changed` with the records that got some."""
+    def settle(self, changed: Callable[[Mapping[bytes, UrlRecord], Mapping[bytes, UrlRecord]], None]) -> None:
+        """Let all credit arrive that is under way; calls `changed` with the records that got some, and with those of
+        them that wait.
+        """
         owed = self._owed
         found = self.urls.get_many(list(owed))
         credited = {key: record for key, record in found.items() if record is not None}
-        keeps = self._keeps
-        self.ledger.credit_many([(record, owed[key], keeps(record)) for key, record in credited.items()])
+        waiting = {key: record for key, record in credited.items() if record.waits()}
+        comes_back, fetched = self.ledger.comes_back, UrlState.FETCHED
+        self.ledger.credit_many(
+            [
+                (record, owed[key], key in waiting or (comes_back and record.state == fetched))
+                for key, record in credited.items()
+            ]
+        )
         self._count_received(credited)
         if len(credited) < len(found):  # requests that were forgotten when they were done
             self.ledger.lose(sum([owed[key] for key in found if key not in credited]))
-        changed(credited)
+        changed(credited, waiting)
         owed.clear()
         self._links.clear()
 

@@ -240,15 +240,15 @@ class UrlStates:
         paid = self._link_credit.ledger.policy.dividend
         return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank, paid))
 
-    def credited(self, records: Mapping[bytes, UrlRecord]) -> None:
-        """Credit has reached known URLs: their places in the queue may have changed."""
+    def credited(self, records: Mapping[bytes, UrlRecord], waiting: Mapping[bytes, UrlRecord]) -> None:
+        """Credit has reached known URLs. Of those that are `waiting` the places in the queue may have changed."""
         self._urls.put_many(records)
         if not self._order.by_credit:
             return
         ledger, in_flight, is_exact = self._link_credit.ledger, self._in_flight, self._order.is_exact
         hosts: dict[bytes, tuple[Host, int]] = {}
-        for key, record in records.items():
-            if not record.waits() or key in in_flight:
+        for key, record in waiting.items():
+            if key in in_flight:
                 continue
             if (found := hosts.get(record.host)) is None:  # its dividend is the same while nothing else happens
                 host = self.host_of(record)
