@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
+from typing import Final
 
 from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import InvalidUrl
@@ -23,6 +25,10 @@ _ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on i
 # A site's pages share most of their links, and what a link resolves to depends on the base's directory alone, so one
 # parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 16 MB at most.
 _REMEMBERED_LENGTH = 250
+_FIELDS: Final = fields(Link)
+MADE: Final = Link, tuple(vars(Link)[one.name] for one in _FIELDS), tuple(one.default for one in _FIELDS[5:])
+"""What makes a link in C: its class, the slots of its fields, and what stands in those after the first five."""
+
 # Nothing, a query, and what the parser first has to strip.
 _NEEDS_THE_WHOLE_BASE = frozenset(["", "?", *map(chr, range(0x21))])
 
@@ -81,7 +87,7 @@ class LinkSet:
             return
         places = _ANY_ORIGIN, self._origin, self._directory
         bounds = self._max_url_length, self._schemes, _REMEMBERED_LENGTH
-        taken = native.anchors(found, read_one, self._targets, self._links, _remembered, Link, places, *bounds)
+        taken = native.anchors(found, read_one, self._targets, self._links, _remembered, MADE, places, *bounds)
         self.hrefs += taken  # `read_one` has counted as well meanwhile
 
     def all(self) -> list[Link]:

@@ -92,10 +92,12 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
     """The first `limit` elements of a page in UTF-8 that can hold links or facts about them; with `parts` as many
     of those that can name what it is made of.
     """
-    if b"shadowrootmode" in html:
-        html = _TEMPLATE.sub(_shown, html)
     no_tree, made_of = None, list[Element]()
-    if not parts and (read := _read_in_c(html, limit + 1, options)) is not None:
+    read = None if parts else _read_in_c(html, limit + 1, options)
+    if read is None and b"shadowrootmode" in html:
+        html = _TEMPLATE.sub(_shown, html)
+        read = None if parts else _read_in_c(html, limit + 1, options)
+    if read is not None:
         found, text = read
     elif (no_tree := too_much(html, options)) is None:
         tree = LexborHTMLParser(html, options=_OPTIONS)
@@ -111,7 +113,9 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
 
 
 def _read_in_c(html: bytes, limit: int, options: TreeOptions) -> tuple[list[Element], str] | None:
-    """Elements and text by way of the tree; None without C, or where it must be asked whether that costs too much."""
+    """Elements and text by way of the tree; None without C, and where it must be asked first whether that costs too
+    much or a template is shown.
+    """
     if native is None or len(html) > options.max_size:
         return None
     return native.tree(html, isqrt(4 * options.max_elements), limit, Element, collapsed)

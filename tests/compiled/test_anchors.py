@@ -9,7 +9,8 @@ import random
 import sys
 import tracemalloc
 from collections import Counter
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 import pytest
 from compiled_core import in_c
@@ -20,6 +21,7 @@ from sitecrawl.base.compiled import Native
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.page import link_set as module
 from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.link_set import MADE
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.urls.url import WEB, Url
 
@@ -96,10 +98,10 @@ def taken(native: Native, found: list[Any], **changes: Any) -> tuple[int, dict[s
     """What the C makes of `found`, and what it has left to its twin."""
     left: list[Any] = []
     links: dict[str, Any] = {}
-    given = {"other": left.append, "resolve": joined, "make": Link} | changes
+    given = {"other": left.append, "resolve": joined, "made": MADE} | changes
     places = "http://any.invalid", "http://host", "http://host/folder"
     targets: dict[str, Any] = {}
-    how = given["other"], targets, links, given["resolve"], given["make"], places
+    how = given["other"], targets, links, given["resolve"], given["made"], places
     return native.anchors(found, *how, 8000, WEB, 250), links, left
 
 
@@ -128,15 +130,46 @@ def test_what_it_takes(native: Native) -> None:
     assert left == [("a", {"href": "#"}, "t"), *found[-2:]]
 
 
-@pytest.mark.parametrize("part", ["other", "resolve", "make"])
+def fail(*_: object) -> Any:
+    raise ZeroDivisionError
+
+
+class NoLink(Link):
+    """A link that cannot be made."""
+
+    __new__ = fail  # type: ignore[assignment]
+
+
+FAILING: Final = {"other": fail, "resolve": fail, "made": (NoLink, *MADE[1:])}
+
+
+@pytest.mark.parametrize("part", FAILING)
 def test_an_error_on_the_way(native: Native, part: str) -> None:
     """What the twin's functions raise comes out as it is."""
-
-    def fail(*_: object) -> Any:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        taken(native, [("a", {"href": "/x"}, ""), ("b", {}, "")], **{part: fail})
+        taken(native, [("a", {"href": "/x"}, ""), ("b", {}, "")], **{part: FAILING[part]})
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Link, (None, *MADE[1:]), (Link, MADE[1][:4], ()), (Link, MADE[1], MADE[2][:2]), (Link, MADE[1][:5], ("",)),
+        (Link, (5,) * 8, MADE[2]), (Link, (*MADE[1][:7], 5), MADE[2]), (Url, *MADE[1:]), (object, *MADE[1:]),
+    ],
+)  # fmt: skip
+def test_what_no_link_is_made_with(native: Native, made: object) -> None:
+    """A class without those slots, or other numbers of slots and defaults."""
+    with pytest.raises(TypeError):
+        taken(native, [("a", {"href": "/x"}, "")], made=made)
+
+
+def test_a_link_is_what_its_init_makes(native: Native) -> None:
+    """Field by field."""
+    _, links, _ = taken(native, [("a", {"href": "/x"}, "text")])
+    (link,) = links.values()
+    assert type(link) is Link
+    assert link == Link("http://host//x", "host", "text", "a")
+    assert MADE[2] == tuple(getattr(Link("", ""), field.name) for field in fields(Link)[5:])
 
 
 def test_a_list_that_shrinks_meanwhile(native: Native) -> None:
@@ -158,15 +191,12 @@ def test_nothing_is_kept(native: Native) -> None:
     hrefs = ["/x", "/x#y", "z", "?q", "\u00e9", "\ud800", None]
     found: list[Any] = [("a", {"href": href}, "t") for href in hrefs] + [("a", {}, ""), ("b", {}, ""), None]
 
-    def fail(*_: object) -> Any:
-        raise ZeroDivisionError
-
     def work() -> None:
         taken(native, found, resolve=lambda *_: url)
         taken(native, found, resolve=lambda *_: None)
-        for part in ("other", "resolve", "make"):
+        for part, failing in FAILING.items():
             with pytest.raises(ZeroDivisionError):
-                taken(native, found, **{part: fail})
+                taken(native, found, **{part: failing})
 
     work()
     gc.collect()

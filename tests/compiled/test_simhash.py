@@ -35,6 +35,19 @@ def test_any_text(native: Native, text: str) -> None:
     assert simhash(native, text) == _simhash_in_python(text)
 
 
+@pytest.mark.parametrize("place", range(18))
+def test_any_character_at_any_place(native: Native, place: int) -> None:
+    """Eight bytes are read at once: what ends them is seen wherever among them it stands."""
+    word = "AbcdefGhIjklmnoPqr"
+    for code in [*range(128), 0xA0, 0xE9, 0x130, 0x2003, 0x3000, 0x65E5, 0x1F642]:
+        for text in (
+            f"{word[:place]}{chr(code)}{word[place:]}",
+            f"{word[:place]}{chr(code)}",
+            f"{chr(code)}{word[:place]}",
+        ):
+            assert simhash(native, text) == _simhash_in_python(text), ascii(text)
+
+
 @given(st.lists(st.text("aZ09é中İΣ\0", max_size=70) | st.sampled_from(SPACES), max_size=60).map("".join))
 def test_words_between_spaces_of_all_kinds(native: Native, text: str) -> None:
     """Both split at the same characters, and hash words of all lengths alike."""

@@ -70,6 +70,24 @@ def test_any_page(native: Native, html: bytes, limit: int) -> None:
     assert read(native, html, limit) == read(None, html, limit)
 
 
+@pytest.mark.parametrize("tag", ["<template>", "<TEMPLATE a=b>", "<templates>", "<templat", "<t"])
+def test_a_template_that_nobody_shows(native: Native, tag: str) -> None:
+    html = f"<p>one<!-- shadowrootmod --><a href=/x>{tag}<a href=/y>two".encode()
+    assert of_c(native, html) is not None
+    assert read(native, html) == read(None, html)
+
+
+@pytest.mark.parametrize(
+    "tag", ["<template shadowrootmode=open>", "<Template\nshadowrootmode='closed'>", "<template shadowrootmode=x>"]
+)
+def test_a_template_that_may_be_shown(native: Native, tag: str) -> None:
+    """The twin makes it another element before."""
+    html = f"<p>one<a href=/x>{tag}<a href=/y>two".encode()
+    assert of_c(native, html) is None
+    assert read(native, html) == read(None, html)
+    assert ("two" in read(native, html).text) == ("=x" not in tag)
+
+
 @pytest.mark.parametrize("depth", [10, 3000])
 def test_deep_pages(native: Native, depth: int) -> None:
     html = b"<div><a href=/x>t" * depth

@@ -10,12 +10,18 @@
 #include <string.h>
 
 enum { ELSEWHERE = 0, DONE = 1, COUNTED = 2, FAILED = -1 };
+enum { GIVEN = 5 }; /* URL, host, text, kind, nofollow: the first fields of a link */
 
 typedef struct {
     PyObject *targets;    /* dict: what stands in an href, without fragment, to its Url, or None */
     PyObject *links;      /* dict: the URL of each link to the link */
     PyObject *resolve;    /* target, directory, length, schemes to Url, or None */
-    PyObject *make;       /* URL, host, text, kind, nofollow to a link */
+    PyObject *type;       /* of links, with a slot for each field and without arguments of its own to `__new__` */
+    PyObject *slots;      /* tuple: the descriptors of its fields */
+    PyObject *defaults;   /* tuple: what stands in those that are not given */
+    newfunc make;         /* what makes a link without its fields */
+    descrsetfunc set;     /* what fills a slot */
+    PyObject *no_arguments;
     PyObject *any_origin; /* what an absolute URL is relative to */
     PyObject *origin;     /* what `/path` is relative to, without its slash */
     PyObject *directory;  /* what `path` is relative to, the same */
@@ -74,10 +80,46 @@ static PyObject *url_of(const Page *page, PyObject *target, const char *bytes, P
     return url;
 }
 
+/* A link as its `__init__` would fill it, new: for forty links a page that takes most of the time of this file. */
+static PyObject *new_link(const Page *page, PyObject *const given[GIVEN]) {
+    PyObject *link = page->make((PyTypeObject *)page->type, page->no_arguments, NULL);
+    if (link == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t at = 0; at < PyTuple_Size(page->slots); at++) {
+        PyObject *value = at < GIVEN ? given[at] : PyTuple_GetItem(page->defaults, at - GIVEN);
+        if (page->set(PyTuple_GetItem(page->slots, at), link, value) < 0) {
+            Py_DECREF(link);
+            return NULL;
+        }
+    }
+    return link;
+}
+
+/* Whether links can be made as `new_link` does; -1 with an error where not. */
+static int look_up_slots(Page *page) {
+    const Py_ssize_t size = PyTuple_Size(page->slots);
+    PyTypeObject *type = NULL;
+    if (PyType_Check(page->type) && size >= GIVEN && PyTuple_Size(page->defaults) == size - GIVEN) {
+        type = Py_TYPE(PyTuple_GetItem(page->slots, 0));
+    }
+    for (Py_ssize_t at = 0; type != NULL && at < size; at++) {
+        type = Py_TYPE(PyTuple_GetItem(page->slots, at)) == type ? type : NULL;
+    }
+    page->set = type == NULL ? NULL : (descrsetfunc)PyType_GetSlot(type, Py_tp_descr_set);
+    if (page->set == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a link has a slot for each field");
+        return -1;
+    }
+    page->make = (newfunc)PyType_GetSlot((PyTypeObject *)page->type, Py_tp_new);
+    page->no_arguments = PyTuple_New(0);
+    return page->no_arguments == NULL ? -1 : 0;
+}
+
 static int add_link(const Page *page, PyObject *url, PyObject *text, PyObject *kind) {
     PyObject *href = PyTuple_GetItem(url, 0), *host = PyTuple_GetItem(url, 1), *link;
     int failed;
-    if (href == NULL || host == NULL) {
+    if (href == NULL || host == NULL || text == NULL) {
         return FAILED;
     }
     link = PyDict_GetItemWithError(page->links, href);
@@ -87,7 +129,7 @@ static int add_link(const Page *page, PyObject *url, PyObject *text, PyObject *k
     if (PyErr_Occurred()) {
         return FAILED;
     }
-    link = PyObject_CallFunctionObjArgs(page->make, href, host, text, kind, Py_False, NULL);
+    link = new_link(page, (PyObject *[GIVEN]){href, host, text, kind, Py_False});
     if (link == NULL) {
         return FAILED;
     }
@@ -163,16 +205,20 @@ static Py_ssize_t read_all(const Page *page, PyObject *found, PyObject *other) {
 }
 
 const char anchors_doc[] = PyDoc_STR(
-    "anchors(found, other, targets, links, resolve, make, places, max_length, schemes, longest, /)\n--\n\n"
+    "anchors(found, other, targets, links, resolve, made, places, max_length, schemes, longest, /)\n--\n\n"
     "Adds the links of all elements that were found; returns how many of them `other` was not asked for.");
 
 PyObject *anchors(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *found, *other;
     Page page;
     Py_ssize_t counted = -1;
-    if (!PyArg_ParseTuple(args, "O!OO!O!OO(UUU)OOn:anchors", &PyList_Type, &found, &other, &PyDict_Type, &page.targets,
-                          &PyDict_Type, &page.links, &page.resolve, &page.make, &page.any_origin, &page.origin,
-                          &page.directory, &page.max_length, &page.schemes, &page.longest)) {
+    if (!PyArg_ParseTuple(args, "O!OO!O!O(OO!O!)(UUU)OOn:anchors", &PyList_Type, &found, &other, &PyDict_Type,
+                          &page.targets, &PyDict_Type, &page.links, &page.resolve, &page.type, &PyTuple_Type,
+                          &page.slots, &PyTuple_Type, &page.defaults, &page.any_origin, &page.origin, &page.directory,
+                          &page.max_length, &page.schemes, &page.longest)) {
+        return NULL;
+    }
+    if (look_up_slots(&page) < 0) {
         return NULL;
     }
     page.href = PyUnicode_InternFromString("href");
@@ -181,6 +227,7 @@ PyObject *anchors(PyObject *Py_UNUSED(module), PyObject *args) {
     if (page.href != NULL && page.rel != NULL && page.nofollow != NULL) {
         counted = read_all(&page, found, other);
     }
+    Py_DECREF(page.no_arguments);
     Py_XDECREF(page.href);
     Py_XDECREF(page.rel);
     Py_XDECREF(page.nofollow);

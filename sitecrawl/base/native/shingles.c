@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cityhash.h"
+#include "eight.h"
 
 enum { SCALE = 8, WIDTH = 4, WINDOW = 2 * WIDTH - 1, MOST = SHINGLES_MOST, LEVELS = 8, SLOTS = 4 * MOST };
 
@@ -138,8 +139,10 @@ static size_t word_at(const unsigned char *s, size_t at, size_t length, char *ro
     while (at < length) {
         const unsigned char letter = folded[s[at]];
         if (letter != 0) {
-            room[letters++] = (char)letter;
-            at++;
+            const size_t plain = length - at >= EIGHT ? copy_plain(s + at, room + letters, 1) : 0;
+            room[letters] = (char)letter;
+            letters += plain > 0 ? plain : 1;
+            at += plain > 0 ? plain : 1;
             continue;
         }
         const Kind kind = s[at] < 0x80 ? BETWEEN : kind_of(s + at, &bytes);

@@ -7,6 +7,7 @@
 #include "simhash.h"
 
 #include "cityhash.h"
+#include "eight.h"
 
 enum { MAX_WORDS = 1024, PLANES = 10, GROUP = 8 }; /* 1,023 pairs have ten digits. */
 
@@ -115,6 +116,14 @@ uint64_t simhash_of(const char *text, size_t length, char *room) {
             at += space;
         }
         while (at < length) {
+            if (s[at] < 0x80 && length - at >= EIGHT) {
+                const size_t plain = copy_plain(s + at, room + size, 0);
+                size += plain;
+                at += plain;
+                if (plain == EIGHT) {
+                    continue;
+                }
+            }
             const unsigned char letter = folded[s[at]];
             if (letter == 0 && space_at(s + at, length - at) > 0) {
                 break;

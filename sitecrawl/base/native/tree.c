@@ -114,6 +114,7 @@ typedef struct {
     PyObject *collapsed; /* the twin's function for a text that is not all ASCII */
     PyObject *found;     /* list of the elements */
     Py_ssize_t limit;
+    size_t text_size;                /* of the page, in bytes: its text is rarely longer */
     PyObject *common[NAMED], *empty; /* names that stand on most elements, and '' */
 } Reader;
 
@@ -358,9 +359,12 @@ static int append(Buffer *buffer, const unsigned char *text, size_t length) {
 
 /* The texts of all nodes below `body`, a space between two; new. */
 static PyObject *all_text(const Reader *reader, Node *body) {
-    Buffer buffer = {NULL, 0, 0};
+    Buffer buffer = {PyMem_Malloc(reader->text_size + 1), 0, reader->text_size + 1};
     PyObject *whole;
     int is_first = 1;
+    if (buffer.bytes == NULL) {
+        return PyErr_NoMemory();
+    }
     for (Node *node = body; node != NULL; node = following(node, body)) {
         size_t length = 0;
         unsigned char *text;
@@ -381,15 +385,40 @@ static PyObject *all_text(const Reader *reader, Node *body) {
     return whole;
 }
 
-/* Whether there are at most so many of a byte. */
-static int has_at_most(const char *bytes, size_t length, int byte, Py_ssize_t most) {
+/* Whether a byte sequence is somewhere in there. */
+static int contains(const char *bytes, size_t length, const char *wanted) {
+    const size_t size = strlen(wanted);
     const char *at = bytes, *end = bytes + length;
-    for (; (at = memchr(at, byte, (size_t)(end - at))) != NULL; at++) {
-        if (--most < 0) {
-            return 0;
+    for (; (at = memchr(at, wanted[0], (size_t)(end - at))) != NULL; at++) {
+        if ((size_t)(end - at) >= size && memcmp(at, wanted, size) == 0) {
+            return 1;
         }
     }
-    return 1;
+    return 0;
+}
+
+/* Whether the name of a template begins here. */
+static int names_template(const char *at, const char *end) {
+    static const char name[] = "template";
+    size_t letter = 0;
+    while (name[letter] != 0 && at + letter < end && (at[letter] | 0x20) == name[letter]) {
+        letter++;
+    }
+    return name[letter] == 0;
+}
+
+/* Whether a page may get a tree as it is: with at most so many tags, and no template that its parent shows, which the
+   twin calls by another name before. */
+static int is_plain(const char *html, size_t length, Py_ssize_t most_tags) {
+    const char *at = html, *end = html + length;
+    int has_template = 0;
+    for (; (at = memchr(at, '<', (size_t)(end - at))) != NULL; at++) {
+        if (--most_tags < 0) {
+            return 0;
+        }
+        has_template |= (end - at > 1 && (at[1] | 0x20) == 't') && names_template(at + 1, end);
+    }
+    return !has_template || !contains(html, length, "shadowrootmode");
 }
 
 /* (elements, text), new. */
@@ -426,7 +455,7 @@ done:
 const char tree_doc[] = PyDoc_STR(
     "tree(html, most_tags, limit, type, collapsed, /)\n--\n\n"
     "The first `limit` elements of a page in UTF-8, each a `type`, and its text; None where the twin has to look:\n"
-    "without lexbor, or where there are more tags.");
+    "without lexbor, where there are more tags, or a template that may be shown.");
 
 PyObject *tree(PyObject *Py_UNUSED(module), PyObject *args) {
     Reader reader = {0};
@@ -438,7 +467,7 @@ PyObject *tree(PyObject *Py_UNUSED(module), PyObject *args) {
                           &reader.collapsed)) {
         return NULL;
     }
-    if (!is_ready || !has_at_most(html, (size_t)length, '<', most_tags)) {
+    if (!is_ready || !is_plain(html, (size_t)length, most_tags)) {
         Py_RETURN_NONE;
     }
     if (!PyType_Check(reader.type) || !PyType_IsSubtype((PyTypeObject *)reader.type, &PyTuple_Type)) {
@@ -446,6 +475,7 @@ PyObject *tree(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     }
     reader.make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    reader.text_size = (size_t)length;
     reader.empty = PyUnicode_InternFromString("");
     for (size_t at = 0; at < NAMED; at++) {
         reader.common[at] = PyUnicode_InternFromString(common_names[at]);
