@@ -7,8 +7,10 @@ has a checksum; of a sum over rows only the type can be checked.
 from __future__ import annotations
 
 import json
+import json.encoder
 import zlib
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any, Final, get_args, get_type_hints
 
 from sitecrawl.pagestore.capture import Capture
@@ -49,7 +51,23 @@ def checksum(capture: Capture) -> int:
     for at in _REALS:
         if isinstance(value := values[at], int):
             values[at] = float(value)
-    return zlib.crc32(json.dumps(values).encode())
+    try:
+        text = ", ".join(["null" if value is None else _AS_JSON[type(value)](value) for value in values])
+    except KeyError:
+        return zlib.crc32(json.dumps(values).encode())
+    return zlib.crc32(f"[{text}]".encode())
+
+
+def _real_as_json(value: float) -> str:
+    return repr(value) if isfinite(value) else json.dumps(value)
+
+
+_AS_JSON: Final[dict[type, Callable[[Any], str]]] = {
+    str: json.encoder.encode_basestring_ascii,
+    int: repr,
+    float: _real_as_json,
+}
+"""What `json.dumps` writes for a value of the type: a row at once would cost it three times as much."""
 
 
 def whole_row(row: Sequence[Any]) -> Capture | None:

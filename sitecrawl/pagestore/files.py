@@ -181,8 +181,11 @@ class Seal:
         if not self._key:
             return data
         end = data.index(_END_OF_HEAD)
-        head = data[:end]
-        return b"".join((head, _FIELD, self._hash(head), memoryview(data)[end:]))
+        return b"".join((data[:end], self.field(data[:end]), memoryview(data)[end:]))
+
+    def field(self, head: bytes) -> bytes:
+        """What seals a record with this head, to be put behind it; empty without a key."""
+        return _FIELD + self._hash(head) if self._key else b""
 
     def is_on(self, found: Record) -> bool:
         """Whether the crawl wrote this record and its block."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -199,7 +200,18 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
     return _record(fields, b"", "".join(lines).encode())
 
 
-def request(exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset()) -> bytes:
+def unsealed(_head: bytes) -> bytes:
+    """The seal of a record that has none."""
+    return b""
+
+
+HeadSeal = Callable[[bytes], bytes]
+"""Function of a record's head; returns what is put behind it (`sitecrawl.pagestore.files`)."""
+
+
+def request(
+    exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset(), *, seal: HeadSeal = unsealed
+) -> bytes:
     """The request record (section 6.4) of an exchange, concurrent to its response; without the values of headers
     that are `masked`, names in lower case.
     """
@@ -218,16 +230,23 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=request\r\n"
     )
     start_line = f"{exchange.method} {warc_uri(target)} HTTP/1.1"
-    return _record(fields, http_head(start_line, headers, exchange.request_body), exchange.request_body)
+    return _record(fields, http_head(start_line, headers, exchange.request_body), exchange.request_body, seal)
 
 
-def response(exchange: Exchange, response_id: str, payload_digest: str, *, reading: Reading | None = None) -> bytes:
+def response(
+    exchange: Exchange,
+    response_id: str,
+    payload_digest: str,
+    *,
+    reading: Reading | None = None,
+    seal: HeadSeal = unsealed,
+) -> bytes:
     """The response record (section 6.3) of an exchange."""
     fields = (
         f"{_exchange_fields('response', response_id, exchange)}{_reading_fields(reading)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), exchange.body)
+    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), exchange.body, seal)
 
 
 def revisit(
@@ -237,6 +256,7 @@ def revisit(
     original: tuple[str, float],
     *,
     reading: Reading | None = None,
+    seal: HeadSeal = unsealed,
 ) -> bytes:
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
@@ -247,7 +267,7 @@ def revisit(
         f"{_reference(profile, original)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), b"")
+    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), b"", seal)
 
 
 def resource(
@@ -257,6 +277,7 @@ def resource(
     original: tuple[str, float] | None = None,
     *,
     reading: Reading | None = None,
+    seal: HeadSeal = unsealed,
 ) -> bytes:
     """The record of a resource without an HTTP message (`Exchange.is_resource`): a resource record (section
     6.5), or a revisit record if `original` has the same body; for an FTP failure a metadata record (section
@@ -270,7 +291,7 @@ def resource(
         f"{_exchange_fields(kind, record_id, exchange)}{_reading_fields(reading)}{_STATUS}: {exchange.status}\r\n"
         f"{reference}WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: {content_type}\r\n"
     )
-    return _record(fields, b"", exchange.body if original is None else b"")
+    return _record(fields, b"", exchange.body if original is None else b"", seal)
 
 
 def with_body(found: Record, body: bytes) -> bytes:
@@ -365,12 +386,12 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _record(fields: str, message: bytes, body: bytes) -> bytes:
+def _record(fields: str, message: bytes, body: bytes, seal: HeadSeal = unsealed) -> bytes:
     """The record of these header fields; its block is `message` and `body`, which is copied once, into the record."""
     block = hashlib.sha1(message, usedforsecurity=False)
     block.update(body)
     head = (
         f"WARC/1.1\r\n{fields}WARC-Block-Digest: sha1:{base32(block.digest())}\r\n"
-        f"Content-Length: {len(message) + len(body)}\r\n\r\n"
-    )
-    return b"".join((head.encode("utf-8", "replace"), message, body, b"\r\n\r\n"))
+        f"Content-Length: {len(message) + len(body)}"
+    ).encode("utf-8", "replace")
+    return b"".join((head, seal(head), b"\r\n\r\n", message, body, b"\r\n\r\n"))

@@ -193,18 +193,17 @@ class WarcStore(Participant):
         """The gzip members of the exchange's request record, and of its response or revisit record. A
         resource has no request.
         """
-        response_id, seal = record.new_record_id(), self._seal
+        response_id, seal = record.new_record_id(), self._seal.field
         first = (original.url, original.fetched) if original is not None else None
         if exchange.is_resource:
-            return b"", compress_member(
-                seal.put_on(record.resource(exchange, response_id, digest, first, reading=reading))
-            )
+            found = record.resource(exchange, response_id, digest, first, reading=reading, seal=seal)
+            return b"", compress_member(found)
         if first is None:
-            answer = record.response(exchange, response_id, digest, reading=reading)
+            answer = record.response(exchange, response_id, digest, reading=reading, seal=seal)
         else:
-            answer = record.revisit(exchange, response_id, digest, first, reading=reading)
-        request = record.request(exchange, response_id, self._options.masked)
-        return compress_member(seal.put_on(request)), compress_member(seal.put_on(answer))
+            answer = record.revisit(exchange, response_id, digest, first, reading=reading, seal=seal)
+        request = record.request(exchange, response_id, self._options.masked, seal=seal)
+        return compress_member(request), compress_member(answer)
 
     def _append(self, request: bytes, response: bytes, digest: str, revisit_of: int | None) -> Place:
         self._files.make_room(len(request) + len(response))

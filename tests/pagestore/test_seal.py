@@ -27,6 +27,14 @@ def test_a_record_of_the_crawl() -> None:
     assert sealed.fields == plain.fields
 
 
+def test_a_record_that_is_made_sealed() -> None:
+    """It is what sealing it afterwards makes of it."""
+    of, name = exchange(body=b"<p>"), record.new_record_id()
+    sealed = record.response(of, name, record.digest(of.body), seal=Seal(KEY).field)
+    assert sealed == Seal(KEY).put_on(record.response(of, name, record.digest(of.body)))
+    assert Seal(b"").field(b"WARC/1.1") == b""
+
+
 def test_a_record_of_another_crawl() -> None:
     """Its key is another one."""
     assert not Seal(KEY).is_on(record.parse(Seal(b"another").put_on(response())))
