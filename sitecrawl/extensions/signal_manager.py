@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_COROUTINE, CO_VARKEYWORDS, isawaitable
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 from pydispatch import dispatcher
@@ -30,6 +30,10 @@ logger: Final = logging.getLogger("scrapy.utils.signal")
 """The one that says in Scrapy what a receiver has raised."""
 
 
+_connections: Final = dispatcher.connections
+_ANY: Final = id(dispatcher.Any)
+
+
 def is_heard(signal: Any, sender: Any) -> bool:
     """Whether anybody is connected to `signal`, or to all signals, of `sender` or of all senders."""
     return bool(_connected(signal, sender))
@@ -38,9 +42,14 @@ def is_heard(signal: Any, sender: Any) -> bool:
 def _connected(signal: Any, sender: Any) -> list[Sequence[Any]]:
     """References to whom is connected to `signal` or to all signals, of `sender` or of all senders."""
     found: list[Sequence[Any]] = []
-    for one in (sender, dispatcher.Any):
-        if signals := dispatcher.connections.get(id(one)):
-            found += filter(None, (signals.get(signal), signals.get(dispatcher.Any)))
+    for one in (id(sender), _ANY):
+        signals = _connections.get(one)
+        if not signals:
+            continue
+        if references := signals.get(signal):
+            found.append(references)
+        if dispatcher.Any in signals and (references := signals[dispatcher.Any]):
+            found.append(references)
     return found
 
 
@@ -60,8 +69,11 @@ def _methods(connected: list[Sequence[Any]]) -> list[MethodType] | None:
 
 
 @lru_cache(maxsize=1024)
-def _parameters(code: CodeType) -> Sequence[str] | None:
-    """What a method with this code takes of named values; None for all."""
+def _parameters(function: FunctionType) -> Sequence[str] | None:
+    """What a method of this function takes of named values; None for all. (A code would be hashed with all that is
+    in it.)
+    """
+    code = function.__code__
     return None if code.co_flags & CO_VARKEYWORDS else code.co_varnames[1 : code.co_argcount]
 
 
@@ -69,7 +81,7 @@ def _tell(methods: Sequence[MethodType], named: Mapping[str, Any], quietly: tupl
     """Call each with those of the values that it takes; gives what it gave, or a failure, which is logged."""
     answers: _Answers = []
     for method in methods:
-        names = _parameters(method.__code__)
+        names = _parameters(method.__func__)
         values = named if names is None else {name: named[name] for name in names if name in named}
         try:
             answer = method(**values)
