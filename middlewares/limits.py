@@ -24,6 +24,7 @@ from sitecrawl.crawl.download_errors import LimitExceeded
 from sitecrawl.crawl.page_reading import NO_PARSER, with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
+from sitecrawl.extensions.default_headers import add_default
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.urls.url import CRAWLED, parse
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
 """`Request.meta` keys of requests that come from a page or another request."""
+_ACCEPTED: Final = b", ".join(ACCEPTED_ENCODINGS)
 _TURN_SECONDS: Final = 0.01
 """Seconds of unpacking between two turns of the event loop."""
 
@@ -62,7 +64,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         self._most = getattr(spider, "download_maxsize", self._most)
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        request.headers.setdefault(b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
+        add_default(request.headers, b"Accept-Encoding", _ACCEPTED)
 
     async def process_response(self, request: Request, response: Response) -> Response:  # type: ignore[override]
         most = request.meta.get("download_maxsize", self._most) or NO_LIMIT

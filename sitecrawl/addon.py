@@ -118,6 +118,21 @@ _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", "middlewares.DecodingMiddleware", 590),
     ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
     (
+        "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",
+        "sitecrawl.extensions.offsite.OffsiteMiddleware",
+        50,
+    ),
+    (
+        "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware",
+        "sitecrawl.extensions.default_headers.DefaultHeadersMiddleware",
+        400,
+    ),
+    (
+        "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",
+        "sitecrawl.extensions.default_headers.UserAgentMiddleware",
+        500,
+    ),
+    (
         "scrapy.downloadermiddlewares.stats.DownloaderStats",
         "sitecrawl.extensions.downloader_stats.DownloaderStats",
         850,

@@ -53,6 +53,7 @@ class Use(StrEnum):
     SPIDER_MIDDLEWARES = "spider middlewares without asynchronous generators"
     DOWNLOADER_MIDDLEWARES = "downloader middlewares without waits"
     DOWNLOADS = "downloads without tasks"
+    HANDLERS = "download handlers without a parse of the URL"
 
 
 _NAMES: Final = {
@@ -94,6 +95,9 @@ _NAMES: Final = {
     Use.DOWNLOADS: """
         scrapy.core.downloader:Downloader _download _enqueue_request _get_slot
         scrapy.core.downloader:Slot active delay free_transfer_slots lastseen latercall queue""",
+    Use.HANDLERS: """
+        scrapy.core.downloader:Downloader handlers
+        scrapy.core.downloader.handlers:DownloadHandlers _handlers _old_style_handlers download_request_async""",
 }
 NAMES: Final = {
     use: [
@@ -110,6 +114,7 @@ _REPLACED: Final = frozenset(
         Use.SPIDER_MIDDLEWARES,
         Use.DOWNLOADER_MIDDLEWARES,
         Use.DOWNLOADS,
+        Use.HANDLERS,
     }
 )
 """Uses in which our code replaces Scrapy's."""

@@ -27,8 +27,9 @@ from sitecrawl.crawl.build import Crawl, RobotsRequests
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.download_errors import Interrupted
 from sitecrawl.crawl.json_log import log_as_wanted
-from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
+from sitecrawl.crawl.privates import Use, become, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
+from sitecrawl.extensions.request_urls import hostname
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ class Downloader(ScrapyDownloader):
         self.total_concurrency = min(self.total_concurrency, descriptors.for_connections())
         if has(Use.DOWNLOADER_MIDDLEWARES):
             self._replace_middlewares()
+        if has(Use.HANDLERS):
+            from sitecrawl.extensions.handlers import Handlers  # noqa: PLC0415 - see `privates`
+
+            become(self.handlers, Handlers, Use.HANDLERS)
         crawler.signals.connect(self._begin, signals.engine_started)
         self._adjusted: set[str] = set()
         """Slots with other values than the settings."""
@@ -103,6 +108,12 @@ class Downloader(ScrapyDownloader):
             return await self._download(slot, request)
         finally:
             slot.active.remove(request)
+
+    def get_slot_key(self, request: Request) -> str:
+        key: str | None = request.meta.get(self.DOWNLOAD_SLOT)
+        if key is not None:
+            return key
+        return super().get_slot_key(request) if self.ip_concurrency else hostname(request)
 
     def _get_slot(self, request: Request, spider: Spider | None = None) -> tuple[str, Slot]:
         if not has(Use.SLOTS):

@@ -7,9 +7,9 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.downloadermiddlewares.stats import DownloaderStats as ScrapyDownloaderStats
 from scrapy.http import Response
-from scrapy.utils.httpobj import urlparse_cached
 from twisted.web.http import RESPONSES
 
+from sitecrawl.extensions.request_urls import host_and_target_lengths
 from sitecrawl.page.items import pairs
 
 _REQUEST: Final = len("  HTTP/1.1\r\nHost: \r\n\r\n")
@@ -37,10 +37,9 @@ class DownloaderStats(ScrapyDownloaderStats):
 
 def _request_bytes(request: Request) -> int:
     """The length of `scrapy.utils.request.request_httprepr`."""
-    url = urlparse_cached(request)
-    target = (len(url.path) or 1) + sum([1 + len(part) for part in (url.params, url.query) if part])
+    host, target = host_and_target_lengths(request)
     headers = sum([len(name) + len(value) + _HEADER for name, value in pairs(request.headers)])
-    return len(request.method) + target + len(url.hostname or "") + _REQUEST + headers + len(request.body)
+    return len(request.method) + target + host + _REQUEST + headers + len(request.body)
 
 
 def _response_bytes(response: Response) -> int:
