@@ -45,7 +45,7 @@ from chromium import chromium, executable  # noqa: E402 - the path comes first
 from crawling import environment, scrapy_command  # noqa: E402
 from playwright.sync_api import Browser, Error, Page, Response  # noqa: E402
 
-from sitecrawl.base.extras import DISTRIBUTION  # noqa: E402
+from sitecrawl.base.errors import DISTRIBUTION  # noqa: E402
 from sitecrawl.pagestore import PageReader  # noqa: E402
 
 SHARED: Final = ROOT.parent / "shared"

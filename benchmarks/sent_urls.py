@@ -27,7 +27,7 @@ from partition_schemes import homes
 from splitter import Homes, table_head, table_row
 
 from sitecrawl.base.frames import compress
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.urls.territory import Message
 from sitecrawl.page.items import Link

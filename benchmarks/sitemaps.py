@@ -26,11 +26,9 @@ from math import log
 from pathlib import Path
 from statistics import fmean, median
 
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.entry import ParseReport
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
-from sitecrawl.crawl.sitemaps.record import SitemapRecord
-from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
+from sitecrawl.crawl.sitemaps.record import DAY, ScheduleOptions, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.crawldir.database import Database
 
@@ -134,7 +132,7 @@ def run_scheduled(budget: float, seed: int) -> Outcome:
                     new = _count(result, source, now)
                     record.entries, record.alien = (0, 100) if source.spam else (100, 0)
                     record.claimed = source.claims
-                    schedule.visited(record, now, new=new, seconds=0.5, unchanged=not new)
+                    record.succeeded(now, new=new, seconds=0.5, unchanged=not new)
                     store.plan(key, now)
     for source in sources:
         _end(result, source)
@@ -284,7 +282,7 @@ def memory(arguments: argparse.Namespace) -> None:
             record = SitemapRecord(entry.url.href, entry.url.host, parent="https://www.example.com/i")
             report = ParseReport()
             new = sum(1 for _ in read_sitemap(chunks_of(document(570, number)), entry.url.href, report))
-            schedule.visited(record, float(number), new=new, seconds=0.1)
+            record.succeeded(float(number), new=new, seconds=0.1)
             key = number.to_bytes(16, "big")
             store.put(key, record)
             store.plan(key, float(number))

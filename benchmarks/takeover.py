@@ -34,18 +34,17 @@ from scrapy.settings import Settings  # noqa: E402
 from waiting import until_async  # noqa: E402
 
 from sitecrawl.base.hashing import HASH_NAME  # noqa: E402
+from sitecrawl.cluster.address import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.compaction import URLS  # noqa: E402
 from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, pack_entry  # noqa: E402
 from sitecrawl.cluster.join import join  # noqa: E402
-from sitecrawl.cluster.keys import Keys  # noqa: E402
 from sitecrawl.cluster.leases import Leases  # noqa: E402
-from sitecrawl.cluster.options import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
 from sitecrawl.cluster.run import PLACE  # noqa: E402
 from sitecrawl.cluster.shared_frontier import SharedFrontier  # noqa: E402
 from sitecrawl.cluster.snapshots import pack_part  # noqa: E402
-from sitecrawl.cluster.steps import Steps  # noqa: E402
+from sitecrawl.cluster.steps import Keys, Steps  # noqa: E402
 from sitecrawl.crawl.frontiers import FrontierFactory  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.moving import parts_of  # noqa: E402

@@ -8,9 +8,8 @@ from sitecrawl.base.shadowing import no_member
 if TYPE_CHECKING:
     from middlewares.capture import CaptureMiddleware
     from middlewares.limits import DecodingMiddleware, RequestsMiddleware
-    from middlewares.links import LinksMiddleware
     from middlewares.outages import GivenUpMiddleware, OutagesMiddleware
-    from middlewares.output import OutputMiddleware
+    from middlewares.output import LinksMiddleware, OutputMiddleware
     from middlewares.redirects import RedirectsMiddleware
     from middlewares.refusals import RefusalsMiddleware
     from middlewares.robots import RobotsMiddleware

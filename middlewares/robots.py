@@ -31,10 +31,10 @@ from sitecrawl.base.limits import AnyLimit
 from sitecrawl.base.pauses import Pause
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.causes import of_exception, of_status
 from sitecrawl.crawl.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import FIRST_PART
+from sitecrawl.crawl.traffic import of_exception, of_status
 from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, WORDS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import as_utf8

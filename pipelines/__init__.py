@@ -7,15 +7,14 @@ from pipelines.warc import WarcPipeline
 from sitecrawl.base.shadowing import no_member
 
 if TYPE_CHECKING:
-    from pipelines.database import DatabasePipeline
-    from pipelines.items import ItemsPipeline
+    from pipelines.database import DatabasePipeline, ItemsPipeline
     from pipelines.redis import RedisPipeline
 
 __all__ = ["DatabasePipeline", "ItemsPipeline", "RedisPipeline", "WarcPipeline"]
 
 _LATER = {
     "DatabasePipeline": "pipelines.database",
-    "ItemsPipeline": "pipelines.items",
+    "ItemsPipeline": "pipelines.database",
     "RedisPipeline": "pipelines.redis",
 }
 

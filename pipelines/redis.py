@@ -12,10 +12,10 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
-from pipelines.failure import stop_on_storage_error
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
+from sitecrawl.crawl.ending import stop_on_storage_error
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem

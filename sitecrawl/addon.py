@@ -29,13 +29,11 @@ from sitecrawl.base.setting import Limit
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
-from sitecrawl.crawl.components import has_our_scheduler
+from sitecrawl.crawl.components import PRESETS, changed, has_our_scheduler, own_class, scrapys_of
 from sitecrawl.crawl.configuration import sheets, verify_tls
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outputs import check_outputs
-from sitecrawl.crawl.own_dupefilter import own_class
-from sitecrawl.crawl.presets import PRESETS, changed, scrapys_of
 from sitecrawl.crawl.sharing import name_own_feeds, workers
 from sitecrawl.frontier.seen.bloom_kinds import kind_named
 from sitecrawl.http import Proxy, Verify
@@ -134,7 +132,7 @@ _REPLACED: Final = (
     ),
     (
         "scrapy.downloadermiddlewares.stats.DownloaderStats",
-        "sitecrawl.extensions.downloader_stats.DownloaderStats",
+        "sitecrawl.extensions.stats.DownloaderStats",
         850,
     ),
 )

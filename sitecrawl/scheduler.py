@@ -27,12 +27,12 @@ from sitecrawl.base import compiled, limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.components import own_class
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.kept import FeedFiles, SpiderState, Told, Totals
 from sitecrawl.crawl.outcomes import out_of_scope
-from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import (
     COMES_BACK,

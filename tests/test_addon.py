@@ -22,7 +22,7 @@ from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.hashing import SPLITS
 from sitecrawl.base.setting import Setting
-from sitecrawl.crawl.presets import PRESETS
+from sitecrawl.crawl.components import PRESETS
 from sitecrawl.frontier.urls.order import LINKS, ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER

@@ -1,7 +1,10 @@
 """Every error that sitecrawl raises on purpose. A message says what happened, to what, and what to do."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from difflib import get_close_matches
+from typing import Final
 
 
 class SitecrawlError(Exception):
@@ -63,3 +66,12 @@ def _alike(word: str, names: Collection[str]) -> list[str]:
         for part in (name[start:], "_".join(pieces[:words]), "_".join(pieces[-words:])):
             parts.setdefault(part, name)
     return [parts[part] for part in get_close_matches(word[start:], parts, 1)]
+
+
+DISTRIBUTION: Final = "scrapy-sitecrawl"
+"""What `pip` calls it: `sitecrawl` on PyPI is another project."""
+
+
+def how_to_install(extra: str) -> str:
+    """The command, for messages. If sitecrawl is installed already, pip adds only what the extra needs."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

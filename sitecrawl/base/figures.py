@@ -1,13 +1,20 @@
-"""Counts over all runs of a crawl, kept in its database."""
+"""Counts over all runs of a crawl, kept in its database, and other MessagePack values that are only shown."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import msgpack
 
-from sitecrawl.base.packed import unpacked
+
+def unpacked(data: bytes | None) -> Any:
+    """The value; None where there is none, or none that can be read."""
+    if data is not None:
+        with suppress(ValueError, msgpack.UnpackException):
+            return msgpack.unpackb(data)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

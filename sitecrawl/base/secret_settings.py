@@ -1,7 +1,7 @@
 """Which settings and arguments are secrets: ours by declaration, others by their names.
 
-Values of secrets are shown on no terminal, in no log, and on no command line that we start. `@FILE`, the name of a
-file with a secret, is not masked.
+Values of secrets are shown on no terminal, in no log, and on no command line that we start, for that is visible to
+everybody. `@FILE`, the name of a file with a secret, is not masked.
 """
 
 from __future__ import annotations
@@ -11,10 +11,30 @@ import logging
 import os
 import re
 from collections.abc import MutableMapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.declared import SETTINGS
+from sitecrawl.base.errors import OptionError
 from sitecrawl.base.expressions import expression
+
+
+def secret_in(file: str, what: str) -> str:
+    """Stripped text of `file`. Raises `OptionError`, which names `what` was expected there."""
+    try:
+        return Path(file).read_text().strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise OptionError(f"{what} is to be read from the file {file!r}: {reason}") from None
+
+
+def some_secret_in(file: str, what: str) -> str:
+    """The same; also raises `OptionError` if it is empty."""
+    text = secret_in(file, what)
+    if not text:
+        raise OptionError(f"{what} is to be read from the file {file!r}: it is empty")
+    return text
+
 
 _SECRETS: Final = frozenset(
     {
@@ -90,7 +110,7 @@ def hidden_options(environment: MutableMapping[str, str] = os.environ) -> tuple[
     return [word[2:] for word in words if word[:2] == "-s"], [word[2:] for word in words if word[:2] == "-a"]
 
 
-def masked_settings(shown: str) -> str:
+def _masked_settings(shown: str) -> str:
     """Text of `pprint` of settings, with secrets masked."""
 
     def mask(line: re.Match[str]) -> str:
@@ -110,5 +130,5 @@ def mask_logs() -> None:
 
 
 def _masks(record: logging.LogRecord) -> bool:
-    record.msg, record.args = masked_settings(record.getMessage()), None
+    record.msg, record.args = _masked_settings(record.getMessage()), None
     return True

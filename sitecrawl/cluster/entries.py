@@ -1,4 +1,5 @@
-"""An entry of a partition's log: a worker's changes to the partition between two checkpoints.
+"""An entry of a partition's log: a worker's changes to the partition between two checkpoints; and the bundles that
+partitions send one another with it.
 
 An entry holds rows as the database has them, so whoever replays a partition's entries in their order has the rows
 that its last holder had. Redis keeps entries, and knows nothing of what is in them.
@@ -17,8 +18,36 @@ import msgpack
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.frames import compress, decompress
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.moving import Facts, region_of_row
-from sitecrawl.frontier.urls.territory import Territory
+from sitecrawl.frontier.urls.territory import Message, Territory
+
+
+class Bundle(NamedTuple):
+    """What one partition sends another at a checkpoint: messages about URLs, a part of the page limit, acts."""
+
+    messages: Sequence[Message] = ()
+    account: int = 0
+    """Account of the limit to which `pages` belong."""
+    pages: int = 0
+    """Allowance that moves from the sending to the receiving partition."""
+    acts: Sequence[Act] = ()
+    """Acts for the receiver."""
+
+    def pack(self) -> bytes:
+        """A frame of MessagePack [account, pages, [fields of a message, ...], [act, ...]]."""
+        fields = [message.fields() for message in self.messages]
+        return compress(msgpack.packb([self.account, self.pages, fields, self.acts]))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Bundle:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            account, pages, messages, acts = msgpack.unpackb(decompress(data))
+            return cls([Message.of(fields) for fields in messages], account, pages, [Act(*act) for act in acts])
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise CorruptFile(f"A bundle of {len(data)} bytes cannot be read: {error}") from error
+
 
 Changes = dict[tuple[str, bytes], bytes | None]
 """Family and key → the value, None where the row went."""

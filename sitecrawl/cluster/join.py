@@ -16,12 +16,10 @@ import redis
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
 from sitecrawl.base.hashing import HASH_NAME, new_key
-from sitecrawl.cluster.address import shown
+from sitecrawl.cluster.address import ClusterOptions, shown
 from sitecrawl.cluster.connection import back_off, check, connect, is_transient, refusal
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import PLACE, Run
-from sitecrawl.cluster.steps import script
+from sitecrawl.cluster.steps import Keys, script
 
 FORMAT: Final = "sitecrawl-cluster-9"
 """Version of a crawl's format on Redis."""

@@ -25,9 +25,8 @@ from typing import Any, Final
 import redis
 from redis.exceptions import NoScriptError
 
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.run import PLACE
-from sitecrawl.cluster.steps import script
+from sitecrawl.cluster.steps import Keys, script
 
 ROUNDS: Final = 6
 """Renewals in the length of a lease."""

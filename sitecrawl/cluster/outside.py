@@ -20,9 +20,9 @@ from sitecrawl.base.hashing import HASH_NAME, KEY_SIZE, SPLITS
 from sitecrawl.cluster.address import shown
 from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.join import FORMAT
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Standing, Whole
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.frontier.urls.counts import PartCounts

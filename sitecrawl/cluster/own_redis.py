@@ -29,8 +29,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sitecrawl.base.errors import StorageError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import StorageError, how_to_install
 from sitecrawl.cluster import redis_guard
 from sitecrawl.crawldir.directory import had_redis
 from sitecrawl.crawldir.faults import file_errors
@@ -76,7 +75,7 @@ def redis_server(directory: Path) -> Iterator[OwnRedis]:
     """A redis-server with an append-only file in `directory`. It ends when this has ended, and whoever was given its
     descriptor. Raises `StorageError`; `Running` if there is one.
     """
-    program, folder = server_program(), directory / "redis"
+    program, folder = _server_program(), directory / "redis"
     with ExitStack() as stack:
         with file_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +122,7 @@ def own_redis(directory: Path) -> Iterator[str | None]:
         yield url
 
 
-def server_program() -> str:
+def _server_program() -> str:
     """redis-server or valkey-server where there is one, else that of a Python package. Raises `StorageError`."""
     for name in ("redis-server", "valkey-server"):
         if found := which(name):

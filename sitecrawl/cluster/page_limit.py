@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.standing import Whole

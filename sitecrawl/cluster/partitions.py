@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgpack
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.holdings import Held, Holdings
-from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Whole
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import COMING, HELD
+from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.disk import DiskFrontier
@@ -27,6 +28,38 @@ from sitecrawl.frontier.moving import Facts, Move, Sums, forget, keys_of
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
 from sitecrawl.frontier.urls.territory import Territory
+
+
+class WorkerListener(Listener, Protocol):
+    """Interface between a worker's frontier and its crawl."""
+
+    def woken(self) -> None:
+        """Called when there is something to hand out, or the crawl has ended."""
+
+    def failed(self, error: StorageError) -> None:
+        """Called when the crawl cannot go on."""
+
+    def counted(self, name: str, number: int) -> None:
+        """A figure for the crawl's statistics."""
+
+    def moved(self) -> None:
+        """Other sites are this worker's now: the database has their rows, and not those of others any more."""
+
+    def ended(self, reason: str) -> None:
+        """Another worker has ended the crawl, for Scrapy's finish reason `reason`."""
+
+    def withdrawn(self, rows: list[int]) -> None:
+        """These rows of the page index are not this worker's to have."""
+
+    def checkpoint(self) -> None:
+        """Make durable at once what has been done."""
+
+    def seed_pushed(self, text: str) -> bool:
+        """Take what was pushed to the seed queue; false if it is no seed."""
+
+    def widened(self, url: str) -> None:
+        """A seed came up on another worker, or its spider says something."""
+
 
 FrontierMaker = Callable[[Database, Territory, SeenKeeper], DiskFrontier]
 """Makes a frontier over a database, given what it has of the crawl and who keeps its seen set."""

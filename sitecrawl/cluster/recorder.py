@@ -7,17 +7,52 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sitecrawl.cluster.bundles import Bundle
-from sitecrawl.cluster.entries import Entry, FromInbox, RecordingBatch, pack_entry
+from sitecrawl.cluster.entries import Bundle, Entry, FromInbox, RecordingBatch, pack_entry, unpack_entry
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.rescue import rescued
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.moving import facts_of
-from sitecrawl.frontier.urls.territory import Message, Outbox
+from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord
+from sitecrawl.frontier.urls.territory import Message, Outbox, Territory
+from sitecrawl.frontier.urls.url_states import name_of
+from sitecrawl.page.items import Link
+
+_KEPT = Flag.SEED | Flag.AWAITED | Flag.UNFILTERED | Flag.REQUISITE
+_UNLINKED = Flag.SEED | Flag.REQUISITE
+"""No page's link has led to it."""
+
+
+def _rescued(entries: Iterable[Entry], territory: Territory) -> Iterator[Message]:
+    """Messages of `entries` that Redis will never take, for whoever has their partitions now: the page that links to
+    them may be in another partition, and be done. Credit that was on its way to them is gone. Raises `CorruptFile`.
+    """
+    requests: dict[bytes, bytes] = {}
+    found: dict[bytes, UrlRecord] = {}
+    for entry in entries:
+        for family, key, value in unpack_entry(entry.data)[1]:
+            if family == "requests" and value is not None:
+                requests[key] = value
+            elif family == "urls" and value is not None:
+                record = UrlRecord.unpack(value)
+                own = record.referrer != NO_REFERRER and territory.partition(record.referrer) == entry.partition
+                if not own:  # the page is fetched again, and its links with it
+                    found[key] = record
+    for key, record in found.items():
+        yield _message(key, record, requests.get(key))
+
+
+def _message(key: bytes, record: UrlRecord, request: bytes | None) -> Message:
+    return Message(
+        Link(record.url, name_of(record.url), key=key),
+        record.depth,
+        record.referrer,
+        tenth=None if record.flags & _UNLINKED else 0,
+        flags=record.flags & _KEPT,
+        request=request,
+    )
 
 
 class Recorder:
@@ -54,7 +89,7 @@ class Recorder:
         if not (entries := list(entries)):
             return False
         self._listener.withdrawn([row for entry in entries for row in entry.rows])
-        self._rescued += rescued(entries, self._partitions.territory)
+        self._rescued += _rescued(entries, self._partitions.territory)
         return True
 
     # A checkpoint

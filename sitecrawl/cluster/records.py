@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.cluster.outside import FAR, CrawlOnRedis
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Tally

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sitecrawl.cluster.bundles import Bundle
-from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.entries import Bundle, Entry
 from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.loose import Loose

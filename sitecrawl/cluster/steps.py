@@ -1,6 +1,6 @@
 """The steps on Redis: each is one Lua file, runs in one partition, and happens wholly or not at all.
 
-A step names no key but the beginning of all of its partition's, which never exists itself: see `cluster.clients`.
+A step names no key but the beginning of all of its partition's, which never exists itself: see `cluster.connection`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from redis.asyncio import RedisCluster
 from redis.exceptions import NoScriptError
 
 from sitecrawl.cluster.connection import closed_is_away
-from sitecrawl.cluster.keys import Keys
+
+
+class Keys:
+    """Key names of the crawl `crawl`."""
+
+    def __init__(self, crawl: str, shards: int) -> None:
+        self.crawl = crawl
+        self.shards = shards
+
+    def base(self, partition: int) -> str:
+        """Common prefix of a partition's keys. The hash tag keeps them in one slot."""
+        return f"sitecrawl:{{{self.crawl}.{partition}}}:"
 
 
 @cache

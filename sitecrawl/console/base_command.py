@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import platform
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import scrapy
+from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
+from sitecrawl import __version__
 from sitecrawl.base import declared
+from sitecrawl.base.display import forgive
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.listing import FORMATS
-from sitecrawl.console.version import Versioned
 from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import had_redis, manifest_of
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
@@ -28,6 +32,20 @@ from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.outside import CrawlOnRedis
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    line = f"sitecrawl {__version__} (Scrapy {scrapy.__version__}, Python {platform.python_version()})"
+    parser.add_argument("--version", action="version", version=line, help="print which version this is, and exit")
+
+
+class Versioned(ScrapyCommand):
+    """A command that answers `--version`, and whose output any terminal can show."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        forgive(sys.stdout, sys.stderr)
+        add_version(parser)
 
 
 class DescribedCommand(Versioned):
@@ -59,7 +77,7 @@ class SharedCommand(DescribedCommand):
             with self.on_redis() as shared:
                 if shared is None:
                     return {}
-                from sitecrawl.cluster.stores import void_captures  # noqa: PLC0415 - Redis, as below
+                from sitecrawl.cluster.copy import void_captures  # noqa: PLC0415 - Redis, as below
 
                 return void_captures(shared, stores)
         except StorageError as error:

@@ -53,7 +53,7 @@ _MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
 
-class HostErrors:
+class _HostErrors:
     """Counts errors by host: statuses from 400 on, and downloads that brought nothing."""
 
     def __init__(self, limit: int = _MAX_HOSTS) -> None:
@@ -94,7 +94,7 @@ class Progress:
     between lines where no live line is, in the log at level INFO, and on stderr where the log does not show them.
 
     Under another scheduler than ours it shows what Scrapy's statistics know. One of many workers shows nothing: it
-    tells all of it the process that has started it (`console.team`).
+    tells all of it the process that has started it (`console.many_workers`).
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Progress:
         self._parent = parent
         self._line = StatusLine(live=live, interval=interval, aloud=aloud)
         self._interval = _STATUS_SECONDS if parent is not None else self._line.interval
-        self._errors = HostErrors()
+        self._errors = _HostErrors()
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
         self._left = TimeLeft()
@@ -224,7 +224,7 @@ class Progress:
             return
         hosts = list(self._crawl.frontier.hosts.live())
         self._with_work = sum(1 for host in hosts if host.queued)
-        self._rests = rests_in_words(long_rests(hosts, now), time.time())
+        self._rests = _rests_in_words(_long_rests(hosts, now), time.time())
         last = last_fetches(self._crawl.ours.whole) if self._crawl.ours.whole is not None else None
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
@@ -295,10 +295,10 @@ def _with_crawl(told: Summary, crawl: Crawl, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     counts = crawl.frontier.figures
     again = how_to_resume(crawl.job, crawl.directory.path) if counts.queued or not finished else None
-    rests = long_rests(crawl.frontier.hosts.live(), time.monotonic())
+    rests = _long_rests(crawl.frontier.hosts.live(), time.monotonic())
     return replace(
         told,
-        rests=rests_in_words(rests, time.time()),
+        rests=_rests_in_words(rests, time.time()),
         resting=len(rests),
         totals=counts,
         resumed=crawl.directory.resumed,
@@ -336,7 +336,7 @@ def say_summary(told: Summary, *, wanted: bool) -> None:
         print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
 
 
-def long_rests(hosts: Iterable[Host], monotonic: float) -> list[tuple[str, float]]:
+def _long_rests(hosts: Iterable[Host], monotonic: float) -> list[tuple[str, float]]:
     """Of hosts with work those that rest for long because they have asked to (`Retry-After`), with the seconds that
     are left, the shortest first. `monotonic` is the frontier's clock.
     """
@@ -344,16 +344,16 @@ def long_rests(hosts: Iterable[Host], monotonic: float) -> list[tuple[str, float
     return sorted((rest for rest in found if rest[1] > _LONG_REST), key=lambda rest: rest[1])
 
 
-def rests_in_words(rests: list[tuple[str, float]], now: float) -> str:
+def _rests_in_words(rests: list[tuple[str, float]], now: float) -> str:
     """When the first may be asked again, at the Unix time `now`; empty without any."""
     if not rests:
         return ""
     name, seconds = rests[0]
     more = f", and {len(rests) - 1:,} more for longer" if len(rests) > 1 else ""
-    return f"{printable(name)} asked for no request before {time_of_day(now + seconds, now)}{more}"
+    return f"{printable(name)} asked for no request before {_time_of_day(now + seconds, now)}{more}"
 
 
-def time_of_day(at: float, now: float) -> str:
+def _time_of_day(at: float, now: float) -> str:
     """The local time of `at`, with its date if that is not the one of `now`. Both are Unix times."""
     then, today = time.localtime(at), time.localtime(now)
     return time.strftime("%H:%M" if then[:3] == today[:3] else "%Y-%m-%d %H:%M", then)

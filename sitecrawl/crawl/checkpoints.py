@@ -74,7 +74,7 @@ class Checkpoints:
         self._files = files
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
-        self._memory = MemoryWatch(self._lose_memory)
+        self._memory = _MemoryWatch(self._lose_memory)
         self.last_acts: list[Callable[[], Awaitable[None]]] = []
         """Awaited after the last checkpoint, before the files are closed."""
         self.failure = ""
@@ -202,7 +202,7 @@ class Checkpoints:
             self.failure = "storage_error"
 
 
-class MemoryWatch(logging.Handler):
+class _MemoryWatch(logging.Handler):
     """Handler of the root logger that calls `found` at the first `MemoryError` logged in any thread: the crawl ends,
     and keeps the last checkpoint.
 

@@ -16,7 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from sitecrawl import __version__
 from sitecrawl.base import declared, limits
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.secret_files import secret_in
+from sitecrawl.base.secret_settings import secret_in
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.seen.store import SeenOptions
@@ -64,7 +64,7 @@ def sheets(settings: BaseSettings) -> Sheets:
             raise OptionError(f"{name} is no JSON: {getattr(error, 'msg', 'it nests too deeply')}") from None
     if given == ():
         return Sheets()
-    from sitecrawl.http.written_sheets import read_sheets  # noqa: PLC0415 - for those who have some
+    from sitecrawl.http.sheets import read_sheets  # noqa: PLC0415 - for those who have some
 
     return read_sheets(given, name)
 

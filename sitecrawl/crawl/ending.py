@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from scrapy import signals
+from scrapy.crawler import Crawler
+from twisted.python.failure import Failure
+
 from sitecrawl.base.display import counted
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.pause import REASONS
+from sitecrawl.crawl.privates import stop
 from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.urls.trap_state import Reason
 
@@ -135,3 +141,14 @@ def _urls(number: int, known: str = "") -> str:
 
 def _verb(number: int, verb: str) -> str:
     return f"{verb}s" if number == 1 else verb
+
+
+def stop_on_storage_error(crawler: Crawler) -> None:
+    """End the crawl with the reason `storage_error` at the first item that a pipeline cannot store."""
+
+    def item_error(failure: Failure) -> None:
+        if isinstance(failure.value, StorageError):
+            crawler.signals.disconnect(item_error, signals.item_error)
+            stop(crawler, "storage_error")
+
+    crawler.signals.connect(item_error, signals.item_error, weak=False)

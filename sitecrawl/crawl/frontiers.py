@@ -17,7 +17,7 @@ from sitecrawl.base import declared
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.own_dupefilter import class_named
+from sitecrawl.crawl.components import class_named
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
 from sitecrawl.frontier.contract import Frontier, Listener
@@ -29,7 +29,7 @@ from sitecrawl.http.sheets import Sheets
 
 if TYPE_CHECKING:
     from sitecrawl.cluster.join import Joined
-    from sitecrawl.cluster.listener import WorkerListener
+    from sitecrawl.cluster.partitions import WorkerListener
     from sitecrawl.cluster.shared_frontier import SharedFrontier
 
 NEEDS_OURS: Final = "{} needs sitecrawl's own frontier: leave out SITECRAWL_FRONTIER"

@@ -28,12 +28,10 @@ from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.sitemap_discovery import Discovery, Redirects
 from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemap_visit import SitemapVisit
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.entry import Limits
 from sitecrawl.crawl.sitemaps.locations import How
-from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
+from sitecrawl.crawl.sitemaps.record import ScheduleOptions, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, parse
 
@@ -78,7 +76,7 @@ class Sitemaps:
     def revisit(self, *, before: float) -> None:
         """Visit now all sitemaps last visited before a Unix time."""
         for key, record in [*self.store.items()]:
-            if record.visited < before and schedule.is_watched(record):
+            if record.visited < before and record.is_watched:
                 record.next_visit = min(record.next_visit, time.time())
                 self.store.put(key, record)
         self.tick()
@@ -197,7 +195,7 @@ class Sitemaps:
             if record.left:  # the next visit is for what it says now
                 record.digest, record.etag, record.modified = b"", "", ""
         before = record.visited
-        schedule.visited(record, answer.now, new=new, seconds=answer.seconds, unchanged=unchanged)
+        record.succeeded(answer.now, new=new, seconds=answer.seconds, unchanged=unchanged)
         answer.fetch.links_are_known = True
         self._judge_index(record, before)
         self._discovery.end_visit(answer.key, record, answer.now)
@@ -210,7 +208,7 @@ class Sitemaps:
         key = self._registry.key(parse(record.parent))
         index, has_news = self.store.get(key), record.news[-1][1] > 0
         if index is not None and (has_news or record.lastmod > before):
-            schedule.learn(index, came_true=has_news and record.lastmod > before)
+            index.learn(came_true=has_news and record.lastmod > before)
             self.store.put(key, index)
 
     # What becomes of it
@@ -223,7 +221,7 @@ class Sitemaps:
         elif (sitemap := self._refetched.pop(visit.key, None)) is not None:
             record = self.store.get(sitemap)
             if record is not None and fetch.changed is not None:
-                schedule.learn(record, came_true=fetch.changed)
+                record.learn(came_true=fetch.changed)
                 self.store.put(sitemap, record)
         elif not visit.again and (record := self.store.get(visit.referrer)) is not None:
             record.judged += 1
@@ -255,7 +253,7 @@ class Sitemaps:
         """End a visit without a sitemap; ask an address that redirected here again."""
         if record.kind == SitemapKind.SITEMAP:
             self._crawl.stats.inc_value("sitemaps/failed")
-        schedule.failed(record, now, seconds=seconds)
+        record.failed(now, seconds=seconds)
         self._discovery.end_visit(key, record, now)
         if record.origin and record.successes:
             origin_key = self._registry.key(parse(record.origin))

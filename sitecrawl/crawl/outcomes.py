@@ -15,10 +15,9 @@ from scrapy import Request
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import printable
-from sitecrawl.crawl import causes
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, host_of
-from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawl.traffic import OUT_OF_SCOPE, REDIRECTS, Traffic, of_exception, of_rule, of_status
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
@@ -59,7 +58,7 @@ class OutcomeCounts(Participant):
             if not fetch.visit.depth or self._without:  # else no host is looked for
                 self._note(host_of(fetch.visit.url), None)
         elif fetch.is_redirect and not fetch.leads_on and not fetch.visit.again:  # then the target is known by now
-            self.hindered(fetch.visit, causes.REDIRECTS, _target(fetch), is_better_known=True)
+            self.hindered(fetch.visit, REDIRECTS, _target(fetch), is_better_known=True)
         elif why := _why(fetch):
             self.hindered(fetch.visit, why)
 
@@ -139,10 +138,10 @@ def _is_page(fetch: Fetch) -> bool:
 
 def _why(fetch: Fetch) -> str:
     if fetch.excluded:
-        return causes.of_rule(fetch.excluded)
+        return of_rule(fetch.excluded)
     if fetch.error:
-        return causes.of_exception(fetch.error)
-    return causes.of_status(fetch.status) if fetch.status >= 400 else ""
+        return of_exception(fetch.error)
+    return of_status(fetch.status) if fetch.status >= 400 else ""
 
 
 def _target(fetch: Fetch) -> str:
@@ -153,15 +152,15 @@ def _target(fetch: Fetch) -> str:
 
 def out_of_scope(request: Request) -> tuple[str, str]:
     """Why the redirect to `request` is not followed, and details."""
-    return causes.OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
+    return OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
 
 
 def of_traffic(traffic: Traffic) -> list[CauseCount]:
     """Causes of failed requests of a run without our frontier, in which hosts are not known. No examples."""
     found = Counter(traffic.failures)
-    found.update({causes.of_status(status): n for status, n in traffic.statuses.items() if status >= 400})
-    found[causes.REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
-    found[causes.of_rule("robots.txt")] += traffic.forbidden
+    found.update({of_status(status): n for status, n in traffic.statuses.items() if status >= 400})
+    found[REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
+    found[of_rule("robots.txt")] += traffic.forbidden
     return [CauseCount(why, times, "") for why, times in (+found).most_common()]
 
 

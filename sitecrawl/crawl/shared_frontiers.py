@@ -11,13 +11,11 @@ from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.join import Joined, begin
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import Leases, Renewal
-from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.partitions import Partitions, WorkerListener
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.cluster.steps import Steps
+from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper

@@ -21,9 +21,8 @@ from scrapy.utils.datatypes import LocalCache
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, in_robots, on_page, usual
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.record import DAY, NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Link
@@ -105,9 +104,9 @@ class Discovery:
         if 200 <= robots.status < 300:
             record.entries, record.left = len(robots.named), 0
             new = sum(self._add(record, url, How.ROBOTS) for url in robots.named)
-            schedule.visited(record, now, new=new, seconds=robots.seconds)
+            record.succeeded(now, new=new, seconds=robots.seconds)
         else:
-            schedule.failed(record, now, seconds=robots.seconds)
+            record.failed(now, seconds=robots.seconds)
         self.end_visit(key, record, now)
 
     def read(self, answer: SitemapResponse) -> None:
@@ -117,9 +116,9 @@ class Discovery:
             self._read_robots(answer.key, record, _Robots.of(response))
             return
         if answer.is_success:
-            schedule.visited(record, answer.now, new=self._read_page(answer), seconds=answer.seconds)
+            record.succeeded(answer.now, new=self._read_page(answer), seconds=answer.seconds)
         else:
-            schedule.failed(record, answer.now, seconds=answer.seconds)
+            record.failed(answer.now, seconds=answer.seconds)
         self.end_visit(answer.key, record, answer.now)
 
     def _read_page(self, answer: SitemapResponse) -> int:
@@ -175,7 +174,7 @@ def _counted(speaking: Iterable[SitemapRecord], missing: SitemapRecord, now: flo
     if _is_there(missing) and all(record.state != SitemapState.VALID and _is_there(record) for record in guesses):
         return guesses
     found = any(record.state == SitemapState.VALID and not record.form.is_feed for record in sitemaps)
-    return [record for record in guesses if record.found > now - schedule.DAY] if found else []
+    return [record for record in guesses if record.found > now - DAY] if found else []
 
 
 def _is_there(record: SitemapRecord) -> bool:

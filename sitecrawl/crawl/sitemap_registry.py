@@ -16,8 +16,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.sitemaps.locations import How, SitemapAnswer
-from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
-from sitecrawl.crawl.sitemaps.schedule import ScheduleOptions
+from sitecrawl.crawl.sitemaps.record import ScheduleOptions, SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.frontier.contract import Asked, Capability
 from sitecrawl.page.items import Link, PageItem, pairs

@@ -14,11 +14,10 @@ from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
 from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.crawl.sitemaps.locations import How, SitemapAnswer, is_sitemap, may_list
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_in_steps
-from sitecrawl.crawl.sitemaps.record import SitemapKind, SitemapRecord
+from sitecrawl.crawl.sitemaps.record import BELIEVED, DAY, SitemapKind, SitemapRecord
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.items import Link
@@ -26,6 +25,15 @@ from sitecrawl.urls.url import Url, site_of
 
 _T = TypeVar("_T")
 
+_RECENT: Final = 30 * DAY
+_PERIODS: Final = {
+    "always": 3600.0,
+    "hourly": 3600.0,
+    "daily": DAY,
+    "weekly": 7 * DAY,
+    "monthly": 30 * DAY,
+    "yearly": 365 * DAY,
+}
 _BATCH: Final = 50_000
 """Entries that are sorted together: as many as the protocol allows."""
 _SLICE: Final = 500
@@ -121,7 +129,7 @@ class SitemapVisit:
         record.form, record.problems, record.skipped = report.form, report.problems, report.skipped
         record.entries, record.alien = self._entries, self._alien
         record.newest = self._newest
-        record.claimed = schedule.claim(self._recent, self._frequencies)
+        record.claimed = _claim(self._recent, self._frequencies)
         stats = self._crawl.stats
         stats.inc_value("sitemaps/entries", self._entries)
         stats.inc_value("sitemaps/spam", self._alien)
@@ -141,7 +149,7 @@ class SitemapVisit:
             self._entries += 1
             if entry.lastmod is not None:
                 self._newest = max(self._newest, entry.lastmod)
-                self._recent += schedule.is_recent(entry.lastmod, self._answer.now)
+                self._recent += _is_recent(entry.lastmod, self._answer.now)
             if entry.changefreq is not None:
                 self._frequencies[entry.changefreq] += 1
             if entry.is_sitemap:
@@ -191,7 +199,7 @@ class SitemapVisit:
                 child.lastmod = entry.lastmod or 0.0
                 new.append((key, child))
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
-                schedule.told(child, entry.lastmod, record, self._answer.now)
+                child.dated(entry.lastmod, record, self._answer.now)
                 registry.store.put(key, child)
         if new and Capability.RECORDS in self._crawl.frontier.can:
             priority = min(0, registry.priority(record))
@@ -209,7 +217,7 @@ class SitemapVisit:
         for link in links[: _REMEMBERED - len(self._listed)]:
             self._listed[link.key[-_DIGEST:]] = not self._crawl.peers.has(link.host)
         self._registry.store.put(self._answer.key, record)
-        if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
+        if self._refetches and record.trust >= BELIEVED:
             now = self._answer.now
             self._refetch({link.key: date for date, link in pages if 0 < date <= now})
 
@@ -236,3 +244,17 @@ class SitemapVisit:
 
 def _slices(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
     return (items[start : start + _SLICE] for start in range(0, len(items), _SLICE))
+
+
+def _is_recent(date: float, now: float) -> bool:
+    """Whether an entry of `date` is recent enough to tell the rate of new ones."""
+    return now - _RECENT < date <= now
+
+
+def _claim(recent: int, frequencies: Counter[str]) -> float:
+    """Claimed new links a second: by the number of recent entries, or else their usual `changefreq`."""
+    if recent:
+        return recent / _RECENT
+    named = [frequency for frequency, _ in frequencies.most_common(1)]
+    period = _PERIODS.get(named[0]) if named else None
+    return 1 / period if period else 0.0

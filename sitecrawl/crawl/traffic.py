@@ -1,18 +1,47 @@
-"""A run in figures: what came, what failed, and how fast."""
+"""A run in figures: what came, what failed, and how fast; and words for what keeps a crawl from pages."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
-from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.page_reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, NOT_DECODED, NOT_SHOWN, OF_REQUISITES, OF_TDM_FILES
+from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_RULES, WORDS
 from sitecrawl.page.refusals import RefusalKind
+
+_NO_FAILURES: Final = frozenset(
+    {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}
+)
+"""Exceptions by which a middleware declines a request; no failures."""
+REDIRECTS: Final = "redirects that end nowhere"
+OUT_OF_SCOPE: Final = "redirects out of scope"
+
+
+def of_exception(name: str) -> str:
+    """Words for the exception called `name`; empty if there are none."""
+    if name in _NO_FAILURES:
+        return ""
+    return WORDS[OF_ERRORS[name]] if name in OF_ERRORS else name
+
+
+def of_status(status: int) -> str:
+    """Words for an answer with an error `status`."""
+    try:
+        return f"answers {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"answers {status}"
+
+
+def of_rule(rule: str) -> str:
+    """Why `rule` forbids a URL."""
+    return WORDS[OF_RULES[rule]] if rule in OF_RULES else rule
+
 
 LOST: Final = "cluster/lost_pages"
 """The statistic of pages that a worker has fetched and that do not count."""

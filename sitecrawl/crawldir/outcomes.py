@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Self
 
 import msgpack
 
-from sitecrawl.base.packed import unpacked
+from sitecrawl.base.figures import unpacked
 
 
 class CauseCount(NamedTuple):

@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from sitecrawl.base.errors import OptionError, meant
-from sitecrawl.base.secret_files import some_secret_in
+from sitecrawl.base.secret_settings import some_secret_in
 from sitecrawl.urls.url import parse, target_of
 
 COOKIE: Final = "cookie:"

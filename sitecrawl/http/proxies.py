@@ -28,7 +28,7 @@ from importlib.util import find_spec
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import how_to_install
 from sitecrawl.base.pauses import Pause
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import Want

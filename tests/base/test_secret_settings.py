@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from pprint import pformat
 
 import pytest
 
 from sitecrawl.base.declared import SETTINGS
+from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_settings import (
     HIDDEN_WORDS,
     NO_SECRETS,
+    _masked_settings,
     hidden_options,
     is_secret,
     mask_logs,
     masked,
-    masked_settings,
     masked_url,
     parted,
+    secret_in,
+    some_secret_in,
 )
 
 SECRET = "5ec2e7"
@@ -103,8 +107,30 @@ def test_settings_that_are_logged() -> None:
         "SITECRAWL_DATABASE_URL": f"mysql://user:{SECRET}@a.example/x",
         "Z_TOKEN": SECRET,
     }
-    shown = masked_settings(pformat(settings))
+    shown = _masked_settings(pformat(settings))
     assert SECRET not in shown
     kept = {**settings, "SITECRAWL_DATABASE_URL": "mysql://user:PASSWORD@a.example/x"}
     kept |= dict.fromkeys(("FTP_PASSWORD", "REDIS_PARAMS", "Z_TOKEN"), "(masked)")
     assert shown == pformat(kept)
+
+
+def test_space_around_it_is_none_of_it(tmp_path: Path) -> None:
+    """An editor ends a file with a line feed."""
+    (tmp_path / "secret").write_text(" let me in\n")
+    assert secret_in(str(tmp_path / "secret"), "X") == some_secret_in(str(tmp_path / "secret"), "X") == "let me in"
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """A file that is not there, a folder, and what is no text."""
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name, why in (("nowhere", "No such file"), (".", "Is a directory"), ("bytes", "it is no text")):
+        with pytest.raises(OptionError, match=rf"^X is to be read from the file '.*': {why}"):
+            secret_in(str(tmp_path / name), "X")
+
+
+def test_nothing(tmp_path: Path) -> None:
+    """An empty file is an empty text, where that may be."""
+    (tmp_path / "empty").write_text("\n")
+    assert not secret_in(str(tmp_path / "empty"), "X")
+    with pytest.raises(OptionError, match="it is empty"):
+        some_secret_in(str(tmp_path / "empty"), "X")

@@ -17,7 +17,7 @@ from redis_servers import Server
 from sharing import ALL, CRAWL, FINGERPRINTS, PARTITIONS, Frozen, begin, dead, on_redis, stored, work
 
 from sitecrawl.cluster.entries import pack_entry
-from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.plugins.checking.redis_check import _Checked, check
 

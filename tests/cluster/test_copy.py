@@ -14,8 +14,8 @@ from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import outside
 from sitecrawl.cluster.copy import Copying, copied
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.outside import opened
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.urls.record import UrlState
 

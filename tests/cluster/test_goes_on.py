@@ -26,8 +26,8 @@ OFTEN = {
     "SITECRAWL_SITEMAP_BUDGET": 1e9,
     "SITECRAWL_LEASE_SECONDS": 2,
     "LIMITS": {
-        "sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1,
-        "sitecrawl.crawl.sitemaps.schedule.MIN_INTERVAL": 0.3,
+        "sitecrawl.crawl.sitemaps.record.MAX_INTERVAL": 1,
+        "sitecrawl.crawl.sitemaps.record.MIN_INTERVAL": 0.3,
     },
 }
 SITES = 6

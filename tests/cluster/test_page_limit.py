@@ -7,7 +7,7 @@ from collections import Counter
 import msgpack
 import pytest
 
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.run import Run

@@ -14,7 +14,7 @@ from redis_servers import Server
 from sharing import ALL, CRAWL, HOSTS, Frozen, begin, dead, on_redis, stored, work
 
 from sitecrawl.base.errors import FormatMismatch
-from sitecrawl.cluster.stores import void_captures
+from sitecrawl.cluster.copy import void_captures
 from sitecrawl.pagestore.workers import WorkersReader
 
 

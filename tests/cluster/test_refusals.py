@@ -20,12 +20,12 @@ from waiting import until
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster import join as join_module
+from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.join import join
-from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import sharing
+from sitecrawl.crawl.components import own_class
 from sitecrawl.crawl.found_urls import _pushed_request
-from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.spiders.generic import GenericSpider
 
 XML = {"Content-Type": "application/xml"}

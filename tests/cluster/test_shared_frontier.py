@@ -26,8 +26,8 @@ from worker_frontiers import CrawlOf
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster import compaction, exchange
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.partition_store import Extent, PartitionStore
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.urls.record import UrlState

@@ -16,19 +16,17 @@ import pytest
 import redis.asyncio
 from redis_servers import Server, cluster
 
-from sitecrawl.cluster.clients import AsyncCluster
-from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.connection import _AsyncCluster, connect_async
 from sitecrawl.cluster.entries import Entry, FromInbox
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import Leases
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
-from sitecrawl.cluster.steps import Steps, script
+from sitecrawl.cluster.steps import Keys, Steps, script
 
 SESSION = "5e55105e55105e55"
 STEPS = ("commit", "deliver", "lease")
 
 
-class Overtaken(AsyncCluster):
+class Overtaken(_AsyncCluster):
     """Whatever is sent beside another command comes behind it: the first one last."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -12,7 +12,7 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 from waiting import until_async
 
-from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit

@@ -25,8 +25,25 @@ from waiting import FOREVER, PATIENCE, until
 
 from sitecrawl.cluster.line import VARIABLE
 from sitecrawl.cluster.own_redis import redis_server
+from sitecrawl.console.many_workers import _Team
+from sitecrawl.console.status_line import StatusLine
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.workers import stores_below
+
+
+def test_workers_that_do_not_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Why is said once where they say it; of one that ended without a word its log is named, whatever others say."""
+    team = _Team(tmp_path, StatusLine(live=False, interval=0, aloud=False))
+    for worker in ("worker-1", "worker-2"):
+        team.heard(worker, {"error": "it is \x1b[31m taken"})
+        team.ended(worker, 1, again=False, wanted=False)
+    team.ended("worker-3", 1, again=False, wanted=False)
+    team.ended("worker-4", -2, again=False, wanted=True)
+    assert capsys.readouterr().err == "sitecrawl: it is \\x1b[31m taken\n"
+    assert caplog.messages == [f"worker-3 ended with exit code 1: {tmp_path}/worker-3.log says why"]
+
 
 QUICK = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True, "SITECRAWL_LEASE_SECONDS": 4}
 LOADS_FOR_EVER = f"""

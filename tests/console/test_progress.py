@@ -29,7 +29,7 @@ from waiting import PATIENCE
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.live_line import _AboveLine
-from sitecrawl.console.progress import HostErrors
+from sitecrawl.console.progress import _HostErrors
 from sitecrawl.console.status_line import Status, wants_line
 from sitecrawl.console.summary import Summary, resume_command
 from sitecrawl.crawl.ending import ending
@@ -195,7 +195,7 @@ class TestTraffic:
 class TestHostErrors:
     def test_failed_downloads_and_refusals_count(self) -> None:
         """What arrives well is no error."""
-        errors = HostErrors()
+        errors = _HostErrors()
         good, lost = Request("http://good.example/"), Request("http://user:secret@lost.example:81/")
         errors.response_downloaded(good)
         errors.request_left_downloader(good)
@@ -209,14 +209,14 @@ class TestHostErrors:
     @pytest.mark.parametrize("status", [408, 429, 500, 503])
     def test_a_server_that_fails_has_not_said_that_a_guess_was_wrong(self, status: int) -> None:
         """Whatever it was asked for."""
-        errors = HostErrors()
+        errors = _HostErrors()
         guess = Request("http://down.example/sitemap.xml", meta={GUESS: True})
         errors.response_received(Response(guess.url, status=status), guess)
         assert errors.hosts == Counter({"down.example": 1})
 
     def test_hosts_are_bounded(self) -> None:
         """A crawl of a million dead hosts keeps those that fail most."""
-        errors = HostErrors(limit=10)
+        errors = _HostErrors(limit=10)
         for n in range(100):
             errors.request_left_downloader(Request("http://often.example/"))
             errors.request_left_downloader(Request(f"http://h{n}.example/"))

@@ -9,7 +9,7 @@ import pytest
 from crawling import scrapy, states_of
 from localweb import LocalWeb, linked
 
-from sitecrawl.crawl.checkpoints import MemoryWatch
+from sitecrawl.crawl.checkpoints import _MemoryWatch
 from sitecrawl.frontier.urls.record import UrlState
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def fail(error: Exception) -> None:
 def test_a_memory_error_is_found_once(error: Exception, times: int) -> None:
     """However many are logged; and other errors are not."""
     found: list[int] = []
-    watch = MemoryWatch(lambda: found.append(1))
+    watch = _MemoryWatch(lambda: found.append(1))
     logging.getLogger().addHandler(watch)
     fail(error)
     fail(error)

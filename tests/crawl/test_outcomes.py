@@ -13,7 +13,7 @@ from scrapy import Request
 from middlewares.robots import _of_robots
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.console.summary import _in_short
-from sitecrawl.crawl import causes
+from sitecrawl.crawl import traffic
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.outcomes import OutcomeCounts, of_traffic
 from sitecrawl.crawl.requests import GUESS
@@ -102,7 +102,7 @@ def test_redirects(database: Database) -> None:
     on.leads_on = True
     counts.ended(on)
     counts.ended(answered(302))
-    counts.hindered(fetch("http://out.example/").visit, causes.OUT_OF_SCOPE, "to http://x/")
+    counts.hindered(fetch("http://out.example/").visit, traffic.OUT_OF_SCOPE, "to http://x/")
     counts.ended(answered(301, "http://out.example/"))
     known = answered(302, "http://known.example/")
     known.visit.again = True  # so its target is known as well

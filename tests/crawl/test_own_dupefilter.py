@@ -11,7 +11,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.crawl.components import own_class
 from sitecrawl.dupefilter import DupeFilter
 
 SPIDER = """

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neighbours import Neighbourhood, neighbourhood
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
 from sitecrawl.frontier.credit.ledger import TOTAL
 from sitecrawl.frontier.credit.trust import HostGraph

@@ -14,8 +14,8 @@ from scrapy.settings import Settings
 from waiting import until_async
 
 from sitecrawl.base.hashing import HASH_NAME
+from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.join import join
-from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl.frontiers import FrontierFactory
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.http.sheets import Sheets

@@ -14,7 +14,7 @@ from database_files import database_at, put_away
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Bundle
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.credit.ledger import Flow, Ledger
 from sitecrawl.frontier.credit.policies import policy_named

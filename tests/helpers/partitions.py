@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any
 
 from sitecrawl.cluster.entries import unpack_entry
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.snapshots import unpack_part
 from sitecrawl.cluster.standing import Standing, Whole
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
 

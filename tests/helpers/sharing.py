@@ -20,11 +20,11 @@ from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
 from sitecrawl.base.hashing import HASH_NAME
+from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.join import join
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.standing import Tally
+from sitecrawl.cluster.steps import Keys
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.meta import PAGES as POSITION

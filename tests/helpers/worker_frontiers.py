@@ -10,14 +10,12 @@ from waiting import PATIENCE
 
 from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.holdings import Holdings
-from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.leases import Leases, Renewal
-from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.partitions import Partitions, WorkerListener
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.cluster.steps import Steps
+from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.seen.clock import Clock

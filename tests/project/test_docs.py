@@ -22,7 +22,7 @@ from scrapy.settings import Settings, default_settings
 from sitecrawl.addon import SCRAPY_DEFAULTS
 from sitecrawl.base import compiled
 from sitecrawl.base.declared import RETIRED, SETTINGS
-from sitecrawl.base.extras import DISTRIBUTION
+from sitecrawl.base.errors import DISTRIBUTION
 from sitecrawl.base.limits import LIMITS
 from sitecrawl.base.secret_settings import HIDDEN_WORDS
 from sitecrawl.base.setting import Limit

@@ -25,8 +25,8 @@ from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.base.secret_settings import hidden_options
 from sitecrawl.cluster.line import to_parent
+from sitecrawl.console.base_command import Versioned
 from sitecrawl.console.greeting import subject_of
-from sitecrawl.console.version import Versioned
 from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from scrapy.commands.genspider import Command as ScrapyGenspider
 
-from sitecrawl.console.version import Versioned
+from sitecrawl.console.base_command import Versioned
 
 _TEMPLATE = "sitecrawl.tmpl"
 

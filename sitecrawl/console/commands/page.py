@@ -67,7 +67,7 @@ def curl(url: str, sent: HttpMessage) -> str:
     return shlex.join([*words, url])
 
 
-def resent(url: str, sent: HttpMessage, verify: Verify = Verify.REQUIRE) -> HttpMessage:
+def _resent(url: str, sent: HttpMessage, verify: Verify = Verify.REQUIRE) -> HttpMessage:
     """What the server answers to the same request now, without redirects. Raises `StorageError` if it does not, as
     where its certificate does not hold and `verify` requires that.
     """
@@ -181,7 +181,7 @@ def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, se
         return
     assert settings is not None
     differs = False
-    for line in _difference(received, resent(capture.url, sent, verify_tls(settings)), capture.charset):
+    for line in _difference(received, _resent(capture.url, sent, verify_tls(settings)), capture.charset):
         print(line)
         differs = True
     if not differs:

@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.secret_settings import masked
-from sitecrawl.console.version import Versioned
+from sitecrawl.console.base_command import Versioned
 
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 

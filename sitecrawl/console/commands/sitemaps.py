@@ -17,10 +17,9 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import Layout, write
 from sitecrawl.crawl.seeds import seeds_of
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.entry import Problem
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord
+from sitecrawl.crawl.sitemaps.record import DAY, NEVER, SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
 from sitecrawl.crawldir.directory import database_to_read, manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -38,8 +37,8 @@ def _facts(record: SitemapRecord) -> dict[str, Any]:
         "success_rate": round(record.success_rate, 3),
         "good_share": round(record.good_share, 3),
         "spam_share": round(record.spam_share, 3),
-        "trust": round(schedule.trust(record), 3),
-        "links_a_day": round(schedule.rate(record) * schedule.DAY, 3),
+        "trust": round(record.trust, 3),
+        "links_a_day": round(record.rate * DAY, 3),
     }
 
 
@@ -125,7 +124,7 @@ class Command(ListingCommand):
                     for record in read_sitemaps(database):
                         found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
         records = [record for record in found.values() if _is_wanted(record, opts)]
-        records.sort(key=lambda record: (-schedule.rate(record), record.url))
+        records.sort(key=lambda record: (-record.rate, record.url))
         write(records[: opts.limit], _SITEMAPS, sys.stdout, format=opts.format)
 
 

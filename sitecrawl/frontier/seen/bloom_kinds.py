@@ -12,9 +12,8 @@ from typing import Any, Final, Protocol
 
 from pybloom_live import BloomFilter
 
-from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.errors import OptionError, how_to_install, meant
 from sitecrawl.base.expressions import expression
-from sitecrawl.base.extras import how_to_install
 
 _RBLOOM_HEAD_BYTES: Final = 8
 """Number of hash functions, stored before the bits."""

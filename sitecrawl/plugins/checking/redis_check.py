@@ -15,10 +15,9 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.cluster.copy import Copying, Losses, forget_partitions
+from sitecrawl.cluster.copy import Copying, Losses, forget_partitions, untold_captures
 from sitecrawl.cluster.outside import FIELDS, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
-from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.crawldir.database import Database
 from sitecrawl.pagestore.collecting import merge
 from sitecrawl.pagestore.workers import WorkersReader

@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from middlewares.links import admitted
+from middlewares.output import admitted
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler

@@ -10,8 +10,7 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 from sitecrawl.base.display import csv_cell
-from sitecrawl.base.errors import OptionError, meant
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import OptionError, how_to_install, meant
 
 Data = list[Any] | dict[str, Any]
 """What JSON can be."""

@@ -10,8 +10,7 @@ from typing import Final
 
 from scrapy.settings import Settings
 
-from sitecrawl.base.errors import OptionError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import OptionError, how_to_install
 
 _FORMS: Final = {
     ".csv": "pages",

@@ -19,8 +19,7 @@ from typing import Final, Self
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.display import counted
-from sitecrawl.base.errors import StorageError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import StorageError, how_to_install
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.page.budget import DEFAULT
 from sitecrawl.page.links import AGENT

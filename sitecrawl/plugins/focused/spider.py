@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl.base.errors import OptionError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import OptionError, how_to_install
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.budget import within

@@ -19,8 +19,8 @@ from scrapy.settings import Settings
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.console.base_command import add_version
 from sitecrawl.console.single_crawl import obstacle, run_spider
-from sitecrawl.console.version import add_version
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES, ending
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.traffic import Traffic

@@ -32,8 +32,8 @@ from scrapy.http.request import NO_CALLBACK
 from sitecrawl.base.display import printable, without_query
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.patterns import MatchTime, compiled
-from sitecrawl.crawl.causes import of_status
 from sitecrawl.crawl.requests import LOGIN
+from sitecrawl.crawl.traffic import of_status
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.http.login import COOKIE, CSS, Login, LoginKind
 from sitecrawl.page.budget import within

@@ -13,10 +13,10 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.download_errors import Interrupted, InWant
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
+from sitecrawl.crawl.traffic import of_exception, of_rule
 from sitecrawl.http.login import LoginKind
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import pairs

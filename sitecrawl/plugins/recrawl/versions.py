@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from middlewares.links import admitted
+from middlewares.output import admitted
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch

@@ -21,10 +21,9 @@ from typing import Any, Final, NamedTuple
 
 from scrapy.settings import BaseSettings
 
-from sitecrawl.base.errors import OptionError, SitecrawlError
+from sitecrawl.base.errors import OptionError, SitecrawlError, how_to_install
 from sitecrawl.base.expressions import expression
-from sitecrawl.base.extras import how_to_install
-from sitecrawl.base.secret_files import some_secret_in
+from sitecrawl.base.secret_settings import some_secret_in
 from sitecrawl.crawldir.durable import replaced
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.plugins.remote import REMOTE, REMOTE_OPTIONS

@@ -10,8 +10,7 @@ from typing import Any, Final, Self
 from scrapy.settings import BaseSettings
 
 from sitecrawl.base import limits
-from sitecrawl.base.errors import OptionError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import OptionError, how_to_install
 from sitecrawl.plugins.rendering import RENDER, RENDER_WAIT, SCREENSHOTS
 
 OFF: Final = "0"

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import msgpack
 
-from sitecrawl.base.packed import unpacked
+from sitecrawl.base.figures import unpacked
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import RENDERING

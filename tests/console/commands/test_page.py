@@ -18,7 +18,7 @@ from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.console.commands.page import curl, resent
+from sitecrawl.console.commands.page import _resent, curl
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.record import MASK, HttpMessage
 
@@ -212,7 +212,7 @@ class TestTraffic:
             port = gone.port
         message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
         with pytest.raises(StorageError, match="does not answer"):
-            resent(f"http://127.0.0.1:{port}/", message)
+            _resent(f"http://127.0.0.1:{port}/", message)
 
 
 class TestThroughAProxy:
@@ -223,7 +223,7 @@ class TestThroughAProxy:
     def test_is_asked_for_the_whole_url(self, monkeypatch):
         with LocalWeb({"http://site.example/a?b": "through"}) as proxy:
             monkeypatch.setenv("http_proxy", proxy.root.replace("://", "://me:secret@"))
-            assert resent("http://site.example/a?b", self.MESSAGE).body == b"through"
+            assert _resent("http://site.example/a?b", self.MESSAGE).body == b"through"
             (hit,) = proxy.hits
         assert hit.path == "http://site.example/a?b"
         assert hit.headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"
@@ -232,12 +232,12 @@ class TestThroughAProxy:
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
-        assert resent(f"{web.root}/", message).start_line.startswith(b"HTTP/1.1 200")
+        assert _resent(f"{web.root}/", message).start_line.startswith(b"HTTP/1.1 200")
 
     def test_of_a_kind_that_only_crawls_take(self, monkeypatch):
         monkeypatch.setenv("http_proxy", "https://127.0.0.1:9")
         with pytest.raises(OptionError, match="for crawls alone"):
-            resent("http://site.example/a?b", self.MESSAGE)
+            _resent("http://site.example/a?b", self.MESSAGE)
 
 
 def test_a_body_in_a_command():

@@ -312,8 +312,8 @@ def test_by_hand(tmp_path: Path) -> None:
 
 FAST: dict[str, object] = {
     "LIMITS": {
-        "sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1,
-        "sitecrawl.crawl.sitemaps.schedule.MIN_INTERVAL": 1,
+        "sitecrawl.crawl.sitemaps.record.MAX_INTERVAL": 1,
+        "sitecrawl.crawl.sitemaps.record.MIN_INTERVAL": 1,
     },
     **SETTINGS,
 }

@@ -7,10 +7,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.crawl.sitemaps.first_visits import FREE, FirstVisits
 from sitecrawl.crawl.sitemaps.locations import How
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import DAY
+from sitecrawl.crawl.sitemaps.record import DAY, NEVER, SitemapKind, SitemapRecord, SitemapState
+from sitecrawl.crawl.sitemaps.store import FREE, _FirstVisits
 
 HOST = "a.example"
 
@@ -26,7 +25,7 @@ def key(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
-def read(visits: FirstVisits, number: int, record: SitemapRecord, new: int) -> None:
+def read(visits: _FirstVisits, number: int, record: SitemapRecord, new: int) -> None:
     record.state, record.new = SitemapState.VALID, new
     visits.note(key(number), record)
 
@@ -40,7 +39,7 @@ def read(visits: FirstVisits, number: int, record: SitemapRecord, new: int) -> N
 )
 def test_guarantee(budget: int, steps: list[tuple[int, float, int]]) -> None:
     """Whatever is named, read and found: the sitemaps of 24 hours that nothing has paid for are within the budget."""
-    visits, now, unpaid, links, asked = FirstVisits(budget), 1e9, [], 0, count()
+    visits, now, unpaid, links, asked = _FirstVisits(budget), 1e9, [], 0, count()
     for wanted, pause, new in steps:
         lot = []
         for _ in range(wanted):
@@ -60,7 +59,7 @@ def test_guarantee(budget: int, steps: list[tuple[int, float, int]]) -> None:
 
 def test_lots() -> None:
     """What is not paid for comes in lots, each when the one before has been read; what is paid for, at once."""
-    visits = FirstVisits(500)
+    visits = _FirstVisits(500)
     records = [named(number, 1e9) for number in range(FREE)]
     for number, record in enumerate(records):
         assert visits.room(HOST, 1e9) == FREE - number
@@ -74,7 +73,7 @@ def test_lots() -> None:
 
 def test_sitemaps_of_another_worker() -> None:
     """They count, and nobody waits for them."""
-    visits = FirstVisits(500)
+    visits = _FirstVisits(500)
     for number in range(FREE):
         visits.note(key(number), named(number, 1e9))
         visits.passed_on(key(number))
@@ -83,14 +82,14 @@ def test_sitemaps_of_another_worker() -> None:
 
 def test_no_budget() -> None:
     """Without a budget a site has its first lot."""
-    visits = FirstVisits(0)
+    visits = _FirstVisits(0)
     assert visits.room(HOST, 1e9) == FREE
     assert visits.room_from(HOST, 1e9) == NEVER
 
 
 def test_next_day() -> None:
     """A spent budget has room again a day after the first that took from it."""
-    visits = FirstVisits(200)
+    visits = _FirstVisits(200)
     for number in range(200):
         record = named(number, 1e9 + number)
         visits.note(key(number), record)
@@ -104,7 +103,7 @@ def test_next_day() -> None:
 
 def test_order_of_sources() -> None:
     """First what has paid for itself, then what no index names, at last indexes within indexes."""
-    visits = FirstVisits(500)
+    visits = _FirstVisits(500)
     sources = [
         named(1, 1e9, left=3, state=SitemapState.VALID),
         named(2, 1e9, left=2, state=SitemapState.VALID, kind=SitemapKind.ROBOTS, how=How.HAND),
@@ -127,6 +126,6 @@ def test_order_of_sources() -> None:
 
 def test_who_pays() -> None:
     """The site of the first host that vouches for a sitemap."""
-    visits = FirstVisits(500)
+    visits = _FirstVisits(500)
     visits.note(key(1), named(1, 1e9, vouchers=["www.b.com", "c.com"]))
     assert (visits.room("b.com", 1e9), visits.room(HOST, 1e9)) == (FREE - 1, FREE)

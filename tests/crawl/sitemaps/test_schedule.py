@@ -6,10 +6,18 @@ from collections import Counter
 
 import pytest
 
-from sitecrawl.crawl.sitemaps import schedule
+from sitecrawl.crawl.sitemap_visit import _claim, _is_recent
 from sitecrawl.crawl.sitemaps.locations import How
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import DAY, MAX_INTERVAL, ScheduleOptions
+from sitecrawl.crawl.sitemaps.record import (
+    DAY,
+    MAX_INTERVAL,
+    MIN_INTERVAL,
+    NEVER,
+    ScheduleOptions,
+    SitemapKind,
+    SitemapRecord,
+    SitemapState,
+)
 
 OPTIONS = ScheduleOptions()
 HOUR = 3600.0
@@ -21,12 +29,12 @@ def watched(news: list[int], every: float = DAY, **facts: object) -> SitemapReco
     for name, value in facts.items():
         setattr(record, name, value)
     for number, new in enumerate(news):
-        schedule.visited(record, number * every, new=new, seconds=1.0, unchanged=not new)
+        record.succeeded(number * every, new=new, seconds=1.0, unchanged=not new)
     return record
 
 
 def pause(record: SitemapRecord, options: ScheduleOptions = OPTIONS, weights: float = 0.0) -> float:
-    return schedule.interval(record, weights, options)
+    return record.interval(weights, options)
 
 
 def test_more_news_more_visits() -> None:
@@ -43,11 +51,11 @@ def test_no_news() -> None:
     for _ in range(60):
         pauses.append(pause(record))
         now += pauses[-1]
-        schedule.visited(record, now, new=0, seconds=1.0)
+        record.succeeded(now, new=0, seconds=1.0)
     assert pauses == sorted(pauses)
     assert pauses[0] < DAY / 4
     assert 2 * DAY < pauses[-1] < 5 * DAY
-    schedule.visited(record, now + pauses[-1], new=50, seconds=1.0)
+    record.succeeded(now + pauses[-1], new=50, seconds=1.0)
     assert pause(record) < pauses[-1] / 4
 
 
@@ -63,18 +71,18 @@ def test_not_modified() -> None:
 
 def test_bounds() -> None:
     """No sitemap is visited more often than the least interval says, or less than the greatest."""
-    assert pause(watched([0] + [100_000] * 9)) == schedule.MIN_INTERVAL
+    assert pause(watched([0] + [100_000] * 9)) == MIN_INTERVAL
     assert pause(watched([0] * 40, every=300 * DAY), ScheduleOptions(price=1e9)) == MAX_INTERVAL
 
 
 def test_budget() -> None:
     """The visits of a host's sitemaps come to its budget, and those with more news keep the greater share."""
     records = [watched([0] + [new] * 9) for new in (1, 4, 16, 64) * 10]
-    weights = sum(schedule.weight(record) for record in records)
-    pauses = [schedule.interval(record, weights, ScheduleOptions(budget=40)) for record in records]
+    weights = sum(record.weight for record in records)
+    pauses = [record.interval(weights, ScheduleOptions(budget=40)) for record in records]
     assert sum(DAY / seconds for seconds in pauses) == pytest.approx(40)
     assert pauses[0] / pauses[3] == pytest.approx(8, rel=0.1)
-    assert schedule.interval(records[0], weights, ScheduleOptions(budget=0)) == MAX_INTERVAL
+    assert records[0].interval(weights, ScheduleOptions(budget=0)) == MAX_INTERVAL
 
 
 def test_good_links_count() -> None:
@@ -94,15 +102,15 @@ def test_failures() -> None:
     """Each failure in a row doubles the pause; what never was a sitemap is given up; a success forgets them."""
     record = watched([0, 5, 5])
     before = pause(record)
-    schedule.failed(record, 3 * DAY, seconds=1.0)
+    record.failed(3 * DAY, seconds=1.0)
     assert pause(record) == pytest.approx(2 * before)
     for _ in range(2000):
-        schedule.failed(record, 3 * DAY, seconds=1.0)
+        record.failed(3 * DAY, seconds=1.0)
     assert pause(record) == MAX_INTERVAL
-    schedule.visited(record, 4 * DAY, new=5, seconds=1.0)
+    record.succeeded(4 * DAY, new=5, seconds=1.0)
     assert pause(record) < 2 * before
     none = SitemapRecord("http://a.example/s.xml", "a.example", status=404)
-    schedule.failed(none, 0.0, seconds=1.0)
+    none.failed(0.0, seconds=1.0)
     assert (none.state, pause(none)) == (SitemapState.INVALID, NEVER)
 
 
@@ -114,7 +122,7 @@ def test_no_answer(status: int) -> None:
     )
     for record in (named, guessed):
         record.status = status
-        schedule.failed(record, 0.0, seconds=1.0)
+        record.failed(0.0, seconds=1.0)
     assert pause(named) <= MAX_INTERVAL
     assert pause(guessed) == NEVER
 
@@ -125,7 +133,7 @@ def test_no_answer(status: int) -> None:
 def test_kinds(kind: SitemapKind, *, again: bool) -> None:
     """robots.txt and front pages are looked at again also where they named nothing, or could not be had."""
     record = SitemapRecord("http://a.example/", "a.example", kind=kind)
-    schedule.failed(record, 0.0, seconds=1.0)
+    record.failed(0.0, seconds=1.0)
     assert (pause(record) < NEVER) == again
 
 
@@ -134,15 +142,13 @@ class TestItsOwnWord:
         """The dates of the entries say how often new ones come; those to come, and those long gone, do not."""
         now = 400 * DAY
         dates = [now - day * DAY for day in range(30)] + [now + DAY, 0.0, now - 31 * DAY]
-        assert schedule.claim(
-            sum(schedule.is_recent(date, now) for date in dates), Counter(monthly=9)
-        ) == pytest.approx(1 / DAY)
+        assert _claim(sum(_is_recent(date, now) for date in dates), Counter(monthly=9)) == pytest.approx(1 / DAY)
 
     def test_changefreq(self) -> None:
         """Without dates, the most common `changefreq` does."""
-        assert schedule.claim(0, Counter(weekly=5, hourly=4)) == pytest.approx(1 / (7 * DAY))
-        assert schedule.claim(0, Counter(never=5)) == 0
-        assert schedule.claim(0, Counter()) == 0
+        assert _claim(0, Counter(weekly=5, hourly=4)) == pytest.approx(1 / (7 * DAY))
+        assert _claim(0, Counter(never=5)) == 0
+        assert _claim(0, Counter()) == 0
 
     def test_it_is_believed_at_first(self) -> None:
         """A sitemap that names many new pages a day is visited sooner after the first visit."""
@@ -152,8 +158,8 @@ class TestItsOwnWord:
         """What proves wrong is believed less and less, and what proves true stays believed."""
         liar = watched([5] + [0] * 8, every=HOUR, claimed=100 / HOUR)
         honest = watched([5] + [100] * 8, every=HOUR, claimed=100 / HOUR)
-        assert schedule.trust(liar) < 0.25
-        assert schedule.trust(honest) == 1.0
+        assert liar.trust < 0.25
+        assert honest.trust == 1.0
         assert pause(honest) < pause(liar) / 3
 
     def test_nothing_to_tell(self) -> None:
@@ -167,19 +173,19 @@ class TestIndex:
         """What its index calls changed since the last visit is visited at once."""
         child, index = watched([5, 5]), watched([5])
         child.next_visit = 9 * DAY
-        schedule.told(child, 2 * DAY, index, 3 * DAY)
+        child.dated(2 * DAY, index, 3 * DAY)
         assert child.next_visit == 3 * DAY
 
     def test_no_news(self) -> None:
         """What its index calls unchanged waits as long as may be."""
         child, index = watched([5, 5]), watched([5])
         child.next_visit = 2 * DAY
-        schedule.told(child, 0.5 * DAY, index, 1.5 * DAY)
+        child.dated(0.5 * DAY, index, 1.5 * DAY)
         assert child.next_visit == DAY + MAX_INTERVAL
 
     def test_a_lying_index(self) -> None:
         """An index whose word proved wrong changes nothing."""
         child, index = watched([5, 5]), watched([5], wrong=3.0)
         child.next_visit = 2 * DAY
-        schedule.told(child, 2 * DAY, index, 1.5 * DAY)
+        child.dated(2 * DAY, index, 1.5 * DAY)
         assert child.next_visit == 2 * DAY

@@ -24,8 +24,7 @@ from sitecrawl.crawl.live_sitemaps import Sitemaps
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, usual
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import MAX_INTERVAL
+from sitecrawl.crawl.sitemaps.record import MAX_INTERVAL, NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.record import UrlState
@@ -359,7 +358,7 @@ class Endless(dict[str, Answer]):
 
 @pytest.fixture
 def few_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitecrawl.crawl.sitemaps.first_visits.FREE", 4)
+    monkeypatch.setattr("sitecrawl.crawl.sitemaps.store.FREE", 4)
 
 
 def sitemaps_of(asked: list[str]) -> list[str]:
@@ -686,7 +685,7 @@ class TestVisits:
             assert await crawl.visit_again() == [MAP, "/2"]
             assert crawl.record().failures == 0
 
-        with small(**{"sitecrawl.crawl.sitemaps.schedule.MAX_INTERVAL": 1e9}):
+        with small(**{"sitecrawl.crawl.sitemaps.record.MAX_INTERVAL": 1e9}):
             play(site, story)
 
     def test_none_is_due_while_the_crawl_closes(self, play: Play) -> None:

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawl.sitemaps import schedule
 from sitecrawl.crawl.sitemaps.entry import Form, Problem
 from sitecrawl.crawl.sitemaps.locations import How
-from sitecrawl.crawl.sitemaps.record import NEVER, SitemapKind, SitemapRecord, SitemapState
-from sitecrawl.crawl.sitemaps.schedule import DAY, ScheduleOptions
+from sitecrawl.crawl.sitemaps.record import DAY, NEVER, ScheduleOptions, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.crawl.sitemaps.store import SitemapStore, read_sitemaps
 from sitecrawl.crawldir.database import Database
 
@@ -133,7 +131,7 @@ class TestStore:
         for number in range(101):
             found = kept.get(key(number))
             assert found is not None
-            schedule.visited(found, 0.0, new=1, seconds=1.0)
+            found.succeeded(0.0, new=1, seconds=1.0)
             kept.plan(key(number), 0.0)
         for number in range(101):
             kept.plan(key(number), 0.0)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.errors import StorageError
-from sitecrawl.base.extras import how_to_install
+from sitecrawl.base.errors import StorageError, how_to_install
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.configuration import robots_agent
 from sitecrawl.pagestore.console import exit_code_on_error

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.stats import DownloaderStats as ScrapyDownload
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.downloader_stats import DownloaderStats
+from sitecrawl.extensions.stats import DownloaderStats
 
 URL = "http://example.com/"
 HEADERS = {"Accept": "text/html", "X-Many": ["one", "two, three"], "X-Empty": ""}

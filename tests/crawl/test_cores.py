@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.base.cores import usable_cores
+from sitecrawl.crawl.sharing import _usable_cores
 
 ALL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -22,8 +22,8 @@ def system(root: Path, groups: str, files: dict[str, str]) -> Path:
 
 def test_without_limits(tmp_path: Path) -> None:
     """All that the affinity allows."""
-    assert usable_cores(tmp_path) == ALL
-    assert usable_cores(system(tmp_path, "0::/\n", {"sys/fs/cgroup/cpu.max": "max 100000\n"})) == ALL
+    assert _usable_cores(tmp_path) == ALL
+    assert _usable_cores(system(tmp_path, "0::/\n", {"sys/fs/cgroup/cpu.max": "max 100000\n"})) == ALL
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_without_limits(tmp_path: Path) -> None:
 )
 def test_a_limit(tmp_path: Path, groups: str, name: str, text: str) -> None:
     """That of any group above counts, rounded down, and there is always one core."""
-    assert usable_cores(system(tmp_path, groups, {f"sys/fs/cgroup/{name}": text})) == 1
+    assert _usable_cores(system(tmp_path, groups, {f"sys/fs/cgroup/{name}": text})) == 1
 
 
 def test_the_first_version(tmp_path: Path) -> None:
@@ -45,6 +45,6 @@ def test_the_first_version(tmp_path: Path) -> None:
     folder = "sys/fs/cgroup/cpu/docker"
     files = {f"{folder}/cpu.cfs_quota_us": "100000\n", f"{folder}/cpu.cfs_period_us": "100000\n"}
     groups = "5:memory:/docker\n4:cpu,cpuacct:/docker\n"
-    assert usable_cores(system(tmp_path, groups, files)) == 1
+    assert _usable_cores(system(tmp_path, groups, files)) == 1
     (tmp_path / f"{folder}/cpu.cfs_quota_us").write_text("-1\n")
-    assert usable_cores(tmp_path) == ALL
+    assert _usable_cores(tmp_path) == ALL
