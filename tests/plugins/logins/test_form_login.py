@@ -15,7 +15,15 @@ from scrapy.http import HtmlResponse, Response
 
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.http.login import Login
-from sitecrawl.plugins.logins.form_login import _MAX_REDIRECTS, LoginFailed, Session, log_in
+from sitecrawl.plugins.logins.form_login import (
+    _MAX_REDIRECTS,
+    LoginFailed,
+    Session,
+    _form_body,
+    _in_its_charset,
+    log_in,
+    text_of,
+)
 
 URL = "https://a.example/login"
 FORM = (
@@ -236,3 +244,39 @@ def test_still_logged_in() -> None:
     asked: list[Request] = []
     go({URL: leads("/"), "https://a.example/": "<p>Welcome back"}, asked, cookies)
     assert [one.method for one in asked] == ["GET", "GET"]
+
+
+def test_names_and_line_ends() -> None:
+    """A name cannot end its header, and lines end as the standard says."""
+    kind, body = _form_body([('a"b\r\nc', "one\ntwo\rthree\r\nfour")], "multipart/form-data", "utf-8")
+    boundary = kind.partition("boundary=")[2]
+    assert body.decode() == (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="a%22b%0D%0Ac"\r\n\r\n'
+        f"one\r\ntwo\r\nthree\r\nfour\r\n--{boundary}--\r\n"
+    )
+
+
+def test_another_boundary_each_time() -> None:
+    """A page that has read one form cannot know the next one's."""
+    assert _form_body([], "multipart/form-data", "utf-8")[0] != _form_body([], "multipart/form-data", "utf-8")[0]
+
+
+def test_in_one_line() -> None:
+    """So it goes where the form says nothing, or something that there is not."""
+    for enctype in ("", "application/json"):
+        assert _form_body([("a", "x y"), ("b", "&")], enctype, "utf-8") == (
+            "application/x-www-form-urlencoded",
+            b"a=x+y&b=%26",
+        )
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [("utf-8", "é"), ("iso-8859-1", "Ã©"), ("idna", "é"), ("rot13", "é"), ("undefined", "é"), ("no-such", "é")],
+)
+def test_as_a_browser_reads_it(charset: str, text: str) -> None:
+    """A codec of Python's that is no charset of the web is none, and without one what is valid UTF-8 is UTF-8."""
+    page = HtmlResponse(
+        "http://a.example/", body="é".encode(), headers={"Content-Type": f"text/html;charset={charset}"}
+    )
+    assert text_of(page) == _in_its_charset(page).text == text
