@@ -30,7 +30,7 @@ from sitecrawl.crawl.download_errors import STATS, IdleTimeout, LimitExceeded, e
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.page.media_type import MediaType, actual_type
-from sitecrawl.plugins.ftp.listing import Entry, Listing, folder_url, location_of
+from sitecrawl.plugins.ftp.listing import Entry, Listing, Location, folder_url
 from sitecrawl.plugins.ftp.session import FtpReply, Login, Session
 from sitecrawl.urls.url import FTP, Url, parse
 
@@ -92,7 +92,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
         login = Login(meta.get("ftp_user", self._login.user), meta.get("ftp_password", self._login.password))
         return Session(
             self._client,
-            location_of(url),
+            Location.of(url),
             login,
             may_connect=partial(check_address, self.crawler, request.url, url.host),
             bind=bind_address(meta.get("bindaddress")) or self._bind,
@@ -108,7 +108,7 @@ class FtpDownloadHandler(BaseDownloadHandler):
             headers["Content-Type"] = _CONTENT_TYPE
         elif answer.file is not None:
             body = answer.file
-            headers["Content-Type"] = _media_type_of(location_of(url).path, body)
+            headers["Content-Type"] = _media_type_of(Location.of(url).path, body)
             headers["Local Filename"], headers["Size"] = session.filename or b"", str(session.arrived)
         else:
             status, body = _status_of(answer.code), answer.reply

@@ -17,7 +17,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 from urllib.parse import unquote_to_bytes
 
 from sitecrawl.urls.url import Url, path_start
@@ -200,29 +200,29 @@ class Location(NamedTuple):
     is_folder: bool
     """Whether the URL says that it is one: it may be one in any case."""
 
+    @classmethod
+    def of(cls, url: Url) -> Self:
+        """Where `url`, of the scheme ftp, leads."""
+        target = url.href[path_start(url.href) + 1 :]
+        typed = _TYPE.search(target)
+        if typed is not None:
+            target = target[: typed.start()]
+        is_folder = not target or target.endswith("/") or (typed is not None and typed[1] in "dD")
+        port = _PORT.search(url.host)
+        host = url.host if port is None else url.host[: port.start()]
+        path = unquote_to_bytes(target)
+        path = path.rstrip(b"/") or path[:1]
+        return cls(host.strip("[]"), PORT if port is None else int(port[1]), path, is_folder)
 
-def location_of(url: Url) -> Location:
-    """Where `url`, of the scheme ftp, leads."""
-    target = url.href[path_start(url.href) + 1 :]
-    typed = _TYPE.search(target)
-    if typed is not None:
-        target = target[: typed.start()]
-    is_folder = not target or target.endswith("/") or (typed is not None and typed[1] in "dD")
-    port = _PORT.search(url.host)
-    host = url.host if port is None else url.host[: port.start()]
-    path = unquote_to_bytes(target)
-    path = path.rstrip(b"/") or path[:1]
-    return Location(host.strip("[]"), PORT if port is None else int(port[1]), path, is_folder)
-
-
-def namesake(path: bytes) -> bytes | None:
-    """The nearest folder above that at `path` that has its name; None if none has."""
-    above, slash, name = path.rpartition(b"/")
-    while slash:
-        if above.rpartition(b"/")[2] == name:
-            return above
-        above, slash, _ = above.rpartition(b"/")
-    return None
+    @property
+    def namesake(self) -> bytes | None:
+        """The path of the nearest folder above that has its name; None if none has."""
+        above, slash, name = self.path.rpartition(b"/")
+        while slash:
+            if above.rpartition(b"/")[2] == name:
+                return above
+            above, slash, _ = above.rpartition(b"/")
+        return None
 
 
 def folder_url(url: Url) -> str:

@@ -31,7 +31,7 @@ from sitecrawl.crawl.download_errors import LoginRefused
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
 from sitecrawl.http.ending import Ending
-from sitecrawl.plugins.ftp.listing import Listing, Location, namesake, parse_list, parse_mlsd
+from sitecrawl.plugins.ftp.listing import Listing, Location, parse_list, parse_mlsd
 
 _MAX_REPLY: Final = 64 << 10
 """Bytes of a reply, all its lines together. A welcome may have some."""
@@ -266,7 +266,7 @@ class Session:
         """Go into the folder. Gives whether that is the folder above it that has its name: a symbolic link leads back
         there, as one does in a circle.
         """
-        above = namesake(self._location.path)
+        above = self._location.namesake
         if above is None:
             if self._path:
                 await self._command(f"CWD {self._path}")

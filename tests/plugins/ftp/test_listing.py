@@ -16,8 +16,6 @@ from sitecrawl.plugins.ftp.listing import (
     Location,
     _ParseLine,
     folder_url,
-    location_of,
-    namesake,
     parse_list,
     parse_mlsd,
 )
@@ -146,7 +144,7 @@ def test_memory_is_bounded() -> None:
 )
 def test_location(url: str, host: str, port: int, path: bytes, is_folder: bool) -> None:
     """As RFC 1738 says: relative to where a login leads, with escapes undone and the type taken off."""
-    assert location_of(parse(url, schemes=CRAWLED)) == Location(host, port, path, is_folder)
+    assert Location.of(parse(url, schemes=CRAWLED)) == Location(host, port, path, is_folder)
 
 
 @pytest.mark.parametrize(
@@ -169,4 +167,4 @@ def test_folder_url(url: str, folder: str) -> None:
 )
 def test_namesake(path: bytes, above: bytes | None) -> None:
     """The nearest folder above that has the same name."""
-    assert namesake(path) == above
+    assert Location("a.example", 21, path, False).namesake == above

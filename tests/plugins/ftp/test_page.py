@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.plugins.ftp.handler import _CONTENT_TYPE, _media_type_of, _page_of
-from sitecrawl.plugins.ftp.listing import Entry, location_of
+from sitecrawl.plugins.ftp.listing import Entry, Location
 from sitecrawl.urls.url import CRAWLED, parse
 
 FOLDER = "ftp://a.example/pub/"
@@ -25,7 +25,7 @@ def test_every_name_comes_back(names: list[bytes]) -> None:
     """Whatever bytes it is made of, its link leads to it and to nothing else."""
     names = [name for name in names if name not in {b".", b".."}]
     found = [
-        location_of(parse(link.url, schemes=CRAWLED)).path for link in read(*(Entry(n, False) for n in names)).links
+        Location.of(parse(link.url, schemes=CRAWLED)).path for link in read(*(Entry(n, False) for n in names)).links
     ]
     assert found == [b"pub/" + name for name in names]
 
