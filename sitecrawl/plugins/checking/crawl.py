@@ -79,6 +79,7 @@ def check(directory: Path) -> CheckResult:
     Raises `StorageError` if there is no crawl, `CrawlDirectoryInUse` if it runs, `FormatMismatch` if another version
     wrote it.
     """
+    _refuse_other_version(directory)
     result = CheckResult(directory)
     with _alone(directory):
         manifest = _manifest(directory, result)
@@ -291,7 +292,7 @@ class _Referrers:
         return None if referrer is None else referrer.url
 
 
-def refuse_other_version(path: Path) -> None:
+def _refuse_other_version(path: Path) -> None:
     """Raise `FormatMismatch` for the crawl of another version: to a repair it would be a damaged one of this."""
     found = None
     with contextlib.suppress(Exception):  # what is damaged is none of another version
@@ -309,7 +310,7 @@ def upgrade(path: Path) -> CheckResult:
 
     Raises `FormatMismatch` where there is no way, otherwise as `check` does.
     """
-    refuse_other_version(path)
+    _refuse_other_version(path)
     try:
         PageReader(path).close()
     except FormatMismatch:

@@ -18,7 +18,7 @@ from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import had_redis, manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
-from sitecrawl.plugins.checking.crawl import CheckResult, check, refuse_other_version, repair, upgrade
+from sitecrawl.plugins.checking.crawl import CheckResult, check, repair, upgrade
 from sitecrawl.plugins.checking.redis_check import check as check_redis
 
 
@@ -56,7 +56,6 @@ class Command(DescribedCommand):
                 self._alone(directory, opts)
 
     def _alone(self, directory: Path, opts: argparse.Namespace) -> None:
-        refuse_other_version(directory)
         result = upgrade(directory) if opts.upgrade else _repaired(directory) if opts.repair else check(directory)
         _list(result.problems, result.notes)
         numbers = (
