@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Final
 
 from scrapy import Request, signals
@@ -22,6 +21,7 @@ from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
 from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import UNRENDERED
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.http.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent
@@ -220,33 +220,23 @@ class _Unrendered(Participant):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._keys = {row.removeprefix(UNRENDERED) for row, _ in self._rows()}
-        self._changed: dict[bytes, bytes | None] = {}
-        """Since the last checkpoint: the request of each that is new, None of one that is rendered."""
-
-    def _rows(self) -> Iterator[tuple[bytes, bytes]]:
-        return self._database.scan("meta", UNRENDERED, next_prefix(UNRENDERED))
+        self._rows = Overlay(database, "meta")
 
     def of_runs_before(self) -> list[tuple[bytes, bytes | None]]:
         """The key and the request of each; None for a plain GET."""
-        return [(row.removeprefix(UNRENDERED), request or None) for row, request in self._rows()]
+        rows = self._database.scan("meta", UNRENDERED, next_prefix(UNRENDERED))
+        return [(row.removeprefix(UNRENDERED), request or None) for row, request in rows]
 
     def add(self, key: bytes, request: bytes | None) -> None:
-        self._keys.add(key)
-        self._changed[key] = request or b""
+        self._rows.put(UNRENDERED + key, request or b"")
 
     def discard(self, key: bytes) -> None:
         """It is rendered."""
-        if key in self._keys:
-            self._keys.remove(key)
-            self._changed[key] = None
+        if self._rows.get(UNRENDERED + key) is not None:
+            self._rows.delete(UNRENDERED + key)
 
     def prepare(self, batch: Batch) -> None:
-        for key, request in self._changed.items():
-            if request is None:
-                batch.delete("meta", UNRENDERED + key)
-            else:
-                batch.put("meta", UNRENDERED + key, request)
+        self._rows.flush(batch)
 
     def committed(self) -> None:
-        self._changed.clear()
+        self._rows.flushed()
