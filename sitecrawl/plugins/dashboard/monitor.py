@@ -60,11 +60,6 @@ class Monitor(Participant, ABC):
         crawl.checkpoints.add(self)
 
     @property
-    def own(self) -> Figures:
-        """Of this process."""
-        return self._own
-
-    @property
     def figures(self) -> Figures:
         """Of the crawl: all processes of it."""
         return self._own

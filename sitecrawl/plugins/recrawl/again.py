@@ -41,7 +41,7 @@ from sitecrawl.pagestore.record import NOT_MODIFIED, base32
 from sitecrawl.pagestore.rounds import Round, pack_rounds, read_rounds
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.plugins.recrawl.versions import Version, Versions, askable, is_page, options, pass_on
+from sitecrawl.plugins.recrawl.versions import Version, Versions, askable, is_page, options
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ class Again(Participant):
             if response.status in {NOT_MODIFIED, *GONE}:  # it says nothing against others like it
                 fetch.is_worth_it = True
             if response.status == NOT_MODIFIED:
-                pass_on(self._crawler, fetch, self._under_way[fetch.visit.key], self._versions)
+                self._versions.pass_on(self._crawler, fetch, self._under_way[fetch.visit.key])
                 return True
         return False
 

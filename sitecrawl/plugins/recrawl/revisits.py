@@ -25,16 +25,7 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.record import NOT_MODIFIED
 from sitecrawl.plugins.recrawl.schedule import MOST_FAILURES, Visits
 from sitecrawl.plugins.recrawl.store import RevisitStore
-from sitecrawl.plugins.recrawl.versions import (
-    Version,
-    Versions,
-    askable,
-    conditions_of,
-    importance_of,
-    is_page,
-    options,
-    pass_on,
-)
+from sitecrawl.plugins.recrawl.versions import Version, Versions, askable, conditions_of, is_page, options
 
 _TICK: Final = 1.0
 """Seconds between two checks of what is due."""
@@ -89,7 +80,7 @@ class Recrawling:
                 continue
             if known is None:
                 known = Visits(record.fetched)
-            self._store.plan(key, known, importance_of(self._crawl, record), record.fetched)
+            self._store.plan(key, known, self._importance(record), record.fetched)
             self._count("adopted")
 
     def _begun(self, fetch: Fetch) -> None:
@@ -107,7 +98,7 @@ class Recrawling:
         if fetch is not None:
             fetch.is_worth_it = True  # it is as it was
             if self._crawl.pages.store is not None:
-                pass_on(self._crawler, fetch, self._versions.of(fetch.request.url), self._versions)
+                self._versions.pass_on(self._crawler, fetch, self._versions.of(fetch.request.url))
         return True
 
     # What is due
@@ -183,7 +174,11 @@ class Recrawling:
 
     def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
         assert self._store is not None
-        self._store.plan(key, after, importance_of(self._crawl, record), time.time())
+        self._store.plan(key, after, self._importance(record), time.time())
+
+    def _importance(self, record: UrlRecord) -> float:
+        """The page's share of all importance in this process, from 0 to 1."""
+        return self._crawl.ours.local.link_credit.ledger.importance(record)
 
     def _count(self, what: str) -> None:
         self._crawl.stats.inc_value(f"recrawl/{what}")

@@ -106,6 +106,13 @@ class Versions:
             logger.warning("%s cannot be compared with what is stored of it: %s", version.capture.url, error)
             return b""
 
+    def pass_on(self, crawler: Crawler, fetch: Fetch, version: Version | None) -> None:
+        """Let the credit of a page that has not changed flow along the links that it had."""
+        assert crawler.spider
+        if version is not None and version.is_page:
+            crawl = Crawl.of(crawler)
+            crawl.found.expand(fetch, admitted(crawler.spider, self.links(version, crawl.reading)))
+
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
@@ -149,16 +156,3 @@ def _is_askable(record: UrlRecord) -> bool:
 def is_page(page: PageItem | None) -> TypeGuard[PageItem]:
     """Whether this is a page that can be compared with an earlier version. So is one of several choices (300)."""
     return page is not None and 200 <= page.status <= 300 and not page.quarantined
-
-
-def importance_of(crawl: Crawl, record: UrlRecord) -> float:
-    """The page's share of all importance in this process, from 0 to 1."""
-    return crawl.ours.local.link_credit.ledger.importance(record)
-
-
-def pass_on(crawler: Crawler, fetch: Fetch, version: Version | None, versions: Versions) -> None:
-    """Let the credit of a page that has not changed flow along the links that it had."""
-    assert crawler.spider
-    if version is not None and version.is_page:
-        crawl = Crawl.of(crawler)
-        crawl.found.expand(fetch, admitted(crawler.spider, versions.links(version, crawl.reading)))
