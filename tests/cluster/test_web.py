@@ -13,16 +13,14 @@ from redis_servers import Server
 from sitecrawl.cluster.copy import copied
 from sitecrawl.cluster.outside import opened
 from sitecrawl.pagestore import PageReader
-from sitecrawl.plugins.report.web import Groups, Web
+from sitecrawl.plugins.report.web import Web
 
 PAGES = 80
 
 
 @pytest.mark.deep
 def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -> None:
-    """All figures but two: the depth of a page is that of the way by which it came, and only workers can say what
-    stays with one.
-    """
+    """All figures but one: only workers can say what stays with one."""
     with web_of(PAGES, hosts=6) as web:
         settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True, "JOBDIR": tmp_path / "alone"}
         words = ("crawl", "generic", "-a", f"seeds={web.seeds[0]}", "-a", "scope=any")
@@ -45,4 +43,4 @@ def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -
 
 def told_of(job: Path) -> Web:
     with PageReader(job) as reader:
-        return replace(Web.read(reader), depths=Groups())
+        return Web.read(reader)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,7 +12,7 @@ from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.checking.crawl import check
-from sitecrawl.plugins.report.web import Groups, Web
+from sitecrawl.plugins.report.web import Web
 
 pytestmark = pytest.mark.deep
 
@@ -46,9 +45,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 def told_of(job: Path) -> Web:
-    """All but how deep a page was found: that is the way by which it came first."""
     with PageReader(job) as reader:
-        return replace(Web.read(reader), depths=Groups())
+        return Web.read(reader)
 
 
 @pytest.mark.parametrize("seed", range(2))

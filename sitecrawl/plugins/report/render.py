@@ -15,7 +15,7 @@ from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.judge.held import name_of
 from sitecrawl.plugins.report.gather import ReportData, UrlTotals
-from sitecrawl.plugins.report.web import LABELS, QUANTILES, SPREADS, Form, Groups, Web
+from sitecrawl.plugins.report.web import QUANTILES, Groups, Web
 
 _WIDTH: Final = 560
 _HEIGHT: Final = 190
@@ -151,7 +151,7 @@ def render(report: ReportData) -> str:
         figures=_figure_rows(report.web),
         quantiles=[_percent(share) for share in QUANTILES],
         spreads=_spread_rows(report.web),
-        groups={name: _group_rows(groups) for name, groups in report.web.groups.items()},
+        groups={name: _group_rows(getattr(report.web, name)) for name in ("statuses", "types", "languages")},
         chart_size=(_WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM),
     )
 
@@ -199,16 +199,31 @@ def _status_rows(urls: UrlTotals) -> list[tuple[str, int, str]]:
 
 def _figure_rows(web: Web) -> list[tuple[str, str]]:
     """What a crawl tells of the web: label and value."""
-    return [
-        (LABELS[name][0], _said(value, LABELS[name][1])) for name, value in web.figures.items() if value is not None
-    ]
+    rows: tuple[tuple[str, float | None, Callable[[float], str]], ...] = (
+        ("Links a page, as they stand: mean", web.hrefs.mean, _plain),
+        ("Links a page, as they stand: median", web.hrefs.median, _plain),
+        ("URLs that a page links to: mean", web.links.mean, _plain),
+        ("URLs that a page links to: median", web.links.median, _plain),
+        ("Links to what the page links to already", web.near.get("twice"), _percent),
+        ("Links within the host", web.near.get("same_host"), _percent),
+        ("Links within the site", web.near.get("same_site"), _percent),
+        ("Links within the worker", web.near.get("same_worker"), _percent),
+        ("Size of a page: mean", web.sizes.mean, size),
+        ("Size of a page: median", web.sizes.median, size),
+    )
+    return [(label, words(value)) for label, value, words in rows if value is not None]
 
 
 def _spread_rows(web: Web) -> list[tuple[str, list[str]]]:
     """How numbers are spread over pages: label, and the values of `QUANTILES` with the greatest behind them."""
+    rows = (
+        ("Links a page, as they stand", web.hrefs, _plain),
+        ("URLs that a page links to", web.links, _plain),
+        ("Size of a page", web.sizes, size),
+    )
     return [
-        (SPREADS[name][0], [_said(value, SPREADS[name][1]) for value in (*one.quantiles.values(), one.greatest)])
-        for name, one in web.spreads.items()
+        (label, [words(n) for n in (*one.quantiles.values(), one.greatest)])
+        for label, one, words in rows
         if one.pages
     ]
 
@@ -220,10 +235,8 @@ def _group_rows(groups: Groups) -> list[tuple[str, int, str]]:
     return [(name, number, _percent(groups.share(number))) for name, number in rows]
 
 
-def _said(value: float, form: Form) -> str:
-    if form == "number":
-        return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-    return _percent(value) if form == "share" else size(value)
+def _plain(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
 
 
 _NAMELESS: Final = "none"

@@ -1,5 +1,5 @@
-"""What a crawl tells of the web, by SQL over its page index: links a page, sizes, statuses, types, languages, depths;
-as figures with a name, for the report's tables (docs/the-web.md).
+"""What a crawl tells of the web, by SQL over its page index: links a page, sizes, statuses, types, languages;
+for the report's tables (docs/the-web.md).
 
 A page counts once a download, whichever run or worker it came by; what is not in the index is not counted. Nothing is
 estimated: SQLite sorts and counts, on disk where memory does not suffice, so a quantile is that of all pages. Of what
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from sitecrawl.pagestore.columns import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
 
 _NAMED: Final = 25
-"""Statuses, types, languages and depths that have a row of their own."""
+"""Statuses, types and languages that have a row of their own."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 _RESPONSES: Final = "kind NOT IN ('robots', 'requisite', 'rendered', 'view') AND url_key <> ''"
@@ -25,7 +25,7 @@ _PAGES: Final = "kind = 'page' AND status BETWEEN 200 AND 299"
 _HTML: Final = f"{_PAGES} AND hrefs IS NOT NULL"
 _GROUPS = """
 SELECT {column}, count(*), sum(count(*)) OVER () FROM pages WHERE {which}
-GROUP BY 1 ORDER BY {order} LIMIT {most}
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}
 """
 _SPREAD = """
 WITH found AS MATERIALIZED (SELECT {column} AS value, count(*) AS n FROM pages WHERE {which} GROUP BY 1),
@@ -40,30 +40,9 @@ coalesce(sum(worker_links), 0), coalesce(sum(links) FILTER (WHERE worker_links I
 FROM pages WHERE {_HTML}
 """  # noqa: S608 - only names
 
-Form = Literal["number", "share", "size"]
-LABELS: Final[Mapping[str, tuple[str, Form]]] = {
-    "hrefs_mean": ("Links a page, as they stand: mean", "number"),
-    "hrefs_median": ("Links a page, as they stand: median", "number"),
-    "links_mean": ("URLs that a page links to: mean", "number"),
-    "links_median": ("URLs that a page links to: median", "number"),
-    "twice": ("Links to what the page links to already", "share"),
-    "same_host": ("Links within the host", "share"),
-    "same_site": ("Links within the site", "share"),
-    "same_worker": ("Links within the worker", "share"),
-    "size_mean": ("Size of a page: mean", "size"),
-    "size_median": ("Size of a page: median", "size"),
-}
-"""What each of `Web.figures` is called, and what it is."""
-SPREADS: Final[Mapping[str, tuple[str, Form]]] = {
-    "hrefs": ("Links a page, as they stand", "number"),
-    "links": ("URLs that a page links to", "number"),
-    "size": ("Size of a page", "size"),
-}
-"""The same of `Web.spreads`."""
-
 
 class _Group(NamedTuple):
-    """Pages with the same status, type, language or depth."""
+    """Pages with the same status, type or language."""
 
     name: str | int | None
     """None for a page that says nothing."""
@@ -72,7 +51,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All that has any; `named` are the most frequent, but for depths, where they are the least."""
+    """All that has any; `named` are the most frequent."""
 
     total: int = 0
     named: tuple[_Group, ...] = ()
@@ -113,7 +92,6 @@ class Web:
     """Of responses."""
     types: Groups = Groups()
     """Of pages."""
-    depths: Groups = Groups()
     languages: Groups = Groups()
     """That pages of HTML declare."""
     sizes: _Spread = _Spread()
@@ -134,7 +112,6 @@ class Web:
         return cls(
             statuses=_groups(reader, "status", _RESPONSES),
             types=_groups(reader, "content_type", _PAGES),
-            depths=_groups(reader, "depth", _PAGES, order="1"),
             languages=_groups(reader, "language", _HTML),
             sizes=_spread(reader, "size", f"{_PAGES} AND size IS NOT NULL"),
             hrefs=_spread(reader, "hrefs", _HTML),
@@ -142,29 +119,10 @@ class Web:
             near=_near(reader),
         )
 
-    @property
-    def figures(self) -> dict[str, float | None]:
-        """By the names of `LABELS`; None where the crawl has nothing of the kind."""
-        spreads = {
-            f"{name}_{which}": value
-            for name, one in self.spreads.items()
-            for which, value in (("mean", one.mean), ("median", one.median))
-        }
-        found: dict[str, float | None] = {**spreads, **self.near}
-        return {name: found.get(name) for name in LABELS}
 
-    @property
-    def spreads(self) -> dict[str, _Spread]:
-        return {"hrefs": self.hrefs, "links": self.links, "size": self.sizes}
-
-    @property
-    def groups(self) -> dict[str, Groups]:
-        return {name: getattr(self, name) for name in ("statuses", "types", "languages", "depths")}
-
-
-def _groups(reader: PageReader, column: str, which: str, order: str = "2 DESC, 1") -> Groups:
+def _groups(reader: PageReader, column: str, which: str) -> Groups:
     is_name = or_null(is_text if column in {"content_type", "language"} else is_number)
-    query = _GROUPS.format(column=column, which=which, order=order, most=_NAMED)
+    query = _GROUPS.format(column=column, which=which, most=_NAMED)
     rows = reader.rows(query, checks=[is_name, is_number, is_number])
     return Groups(rows[0][-1], tuple(_Group(*row[:-1]) for row in rows)) if rows else Groups()
 
