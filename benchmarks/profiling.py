@@ -36,6 +36,7 @@ START: Final = "start-up: imports"
 PARTS: Final = {
     ENGINE: (
         "sitecrawl/extensions/downloader", "sitecrawl/extensions/shorter_way", "sitecrawl/extensions/signal_manager",
+        "sitecrawl/extensions/stats",
     ),
     "download: HTTP client, robots.txt, middlewares": (
         "sitecrawl/extensions/download_handler.py", "sitecrawl/http/", "middlewares/",
