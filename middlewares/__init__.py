@@ -31,7 +31,7 @@ _MODULES = {
     "CaptureMiddleware": "capture",
     "DecodingMiddleware": "limits",
     "GivenUpMiddleware": "outages",
-    "LinksMiddleware": "links",
+    "LinksMiddleware": "output",
     "OutagesMiddleware": "outages",
     "OutputMiddleware": "output",
     "RedirectsMiddleware": "redirects",
