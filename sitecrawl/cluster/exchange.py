@@ -26,8 +26,7 @@ from sitecrawl.cluster.lending import Lending
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.run import PLACE, Run, beat, end
-from sitecrawl.cluster.seedqueue import SeedQueue
-from sitecrawl.cluster.shared_scope import SharedScope
+from sitecrawl.cluster.seedqueue import SeedQueue, SharedScope
 from sitecrawl.cluster.standing import Whole
 from sitecrawl.frontier.credit.trust import Elsewhere
 

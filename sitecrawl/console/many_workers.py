@@ -1,4 +1,4 @@
-"""A crawl by many workers on this machine: its directories, its Redis, its output and outcome.
+"""A crawl by many workers on this machine: its directories, its Redis, its outcome.
 
 Each worker runs the given command line, with a directory of its own and the shared Redis added, so it takes all
 arguments and settings. The end of this process ends the workers, and then Redis.
@@ -10,145 +10,34 @@ import json
 import logging
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl.base import declared, plugins
-from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.base.secret_settings import HIDDEN_WORDS, parted
 from sitecrawl.cluster.address import ClusterOptions
-from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, log_of, places_in
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.own_redis import OwnRedis, Running, redis_server
 from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.fleet import POLL, Fleet, Team, alone_in, places_in
 from sitecrawl.console.greeting import first_lines, how_to_stop
 from sitecrawl.console.progress import how_to_resume, say_summary
-from sitecrawl.console.share import Share, summary_of
-from sitecrawl.console.status_line import Status, StatusLine, TimeLeft, is_aloud, wants_line
+from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
+from sitecrawl.console.summary import Share, summary_of
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK
-from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
 from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.workers import stores_of
 
 logger = logging.getLogger(__name__)
-
-_REMEMBERED: Final = 1000
-"""Messages remembered, to print each once for all workers."""
-
-
-class _Team:
-    """A `cluster.fleet.Listener`. At the end `shares` has each worker's figures, and `errors` why any could not
-    begin. The `greeting` is printed when the first has begun.
-    """
-
-    def __init__(self, directory: Path, line: StatusLine, greeting: Sequence[str] = ()) -> None:
-        self.shares: dict[str, Share] = {}
-        self.errors: list[str] = []
-        self._refusing: set[str] = set()
-        """Workers with an error."""
-        self._greeting = greeting
-        self._directory = directory
-        self._line = line
-        self._statuses: dict[str, Status] = {}
-        self._said: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
-        self._rate = Rate(max(RATE_SECONDS, line.interval))
-        self._left = TimeLeft()
-        self._began = time.monotonic()
-        self._show_at = self._began + line.interval
-
-    def start(self) -> None:
-        self._line.start()
-
-    def stop(self) -> None:
-        self._line.stop()
-
-    # Of the fleet
-
-    def heard(self, worker: str, said: Mapping[str, Any]) -> None:
-        for kind, what in said.items():
-            if kind in {"say", "status"}:
-                self._greet()
-            if kind == "status":
-                self._statuses[worker] = Status(**what)
-            elif kind == "share":
-                self.shares[worker] = Share(**what)
-            elif kind == "error":
-                self._refuse(worker, what)
-            elif kind == "say" and self._is_new(worker, what):
-                print(visible(what), file=sys.stderr, flush=True)
-            elif kind == "log":
-                self._log(worker, *what)
-
-    def ended(self, worker: str, code: int, *, again: bool, wanted: bool) -> None:
-        self._statuses.pop(worker, None)
-        if again:
-            logger.warning("%s was ended by signal %d, and starts again", worker, -code)
-        elif code != 0 and not wanted and worker not in self.shares and worker not in self._refusing:
-            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            logger.error("%s %s: %s says why", worker, how, log_of(self._directory / worker))
-
-    def tick(self) -> None:
-        if not self._line.interval or (now := time.monotonic()) < self._show_at:
-            return
-        self._show_at = now + self._line.interval
-        status = _together([*self._statuses.values()], self._rate, now - self._began)
-        waiting = status.waiting or 0
-        self._left.update(now, status.pages, waiting)
-        self._line.show(replace(status, left=self._left.words(now, status.pages, waiting)).line())
-
-    def _greet(self) -> None:
-        lines, self._greeting = self._greeting, ()
-        for line in lines:
-            print(visible(line), file=sys.stderr, flush=True)
-
-    def _refuse(self, worker: str, why: str) -> None:
-        self._refusing.add(worker)
-        if why not in self.errors:
-            self.errors.append(why)
-            print(visible(f"sitecrawl: {why}"), file=sys.stderr, flush=True)
-
-    def _log(self, worker: str, name: str, level: int, text: str) -> None:
-        if self._is_new(worker, text):
-            logging.getLogger(name).log(level, "%s: %s", worker, text)
-
-    def _is_new(self, worker: str, text: str) -> bool:
-        """Whether no other worker has said the same."""
-        if any(other != worker and before == text for other, before in self._said):
-            return False
-        self._said.append((worker, text))
-        return True
-
-
-def _together(found: Sequence[Status], rate: Rate, seconds: float) -> Status:
-    """Status of the whole crawl. Each worker knows how many URLs all have fetched; the largest number is the
-    newest.
-    """
-    latest = max(found, key=lambda one: one.pages, default=None)
-    pages = latest.pages if latest is not None else 0
-    return Status(
-        pages=pages,
-        rate=rate.update(time.monotonic(), pages),
-        received=sum(one.received for one in found),
-        duplicates=sum(one.duplicates for one in found),
-        errors=sum(one.errors for one in found),
-        seconds=seconds,
-        waiting=latest.waiting if latest is not None else 0,
-        resting=sum(one.resting for one in found),
-        active=sorted({name for one in found for name in one.active}),
-        paused=next((one.paused for one in found if one.paused), ""),
-        rests=next((one.rests for one in found if one.rests), ""),
-    )
-
 
 _PATIENCE: Final = 60.0
 """Seconds to wait for the workers of an earlier run whose parent process was killed."""
@@ -196,7 +85,7 @@ class ManyWorkers:
         settings, is_resumed = self.settings, bool(workers_below(self.directory))
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         line = StatusLine(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
-        team = _Team(self.directory, line, self._greeting())
+        team = Team(self.directory, line, self._greeting())
         with alone_in(self.directory), self._redis() as redis:
             besides = [*self.besides, *self._on(redis)]
             places = places_in(self.directory, self.workers)
@@ -206,11 +95,11 @@ class ManyWorkers:
             fleet = Fleet(
                 lambda place: command(place, besides, is_first=place == places[0]), places, team, alive, hidden
             )
-            team.start()
+            line.start()
             try:
                 codes = fleet.run()
             finally:
-                team.stop()
+                line.stop()
             has_pages, holds_back = self._sum_up(team.shares, redis.url, resumed=is_resumed)
         if fleet.is_stopping and not team.shares and not team.errors:
             print("The crawl was interrupted before it had begun.", file=sys.stderr)

@@ -28,9 +28,8 @@ from sitecrawl.base.display import printable
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.greeting import how_to_stop
-from sitecrawl.console.share import Share
 from sitecrawl.console.status_line import Status, StatusLine, TimeLeft, is_aloud, wants_line
-from sitecrawl.console.summary import Summary, resume_command
+from sitecrawl.console.summary import Share, Summary, resume_command
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import has_our_scheduler
 from sitecrawl.crawl.directories import is_job
@@ -94,7 +93,7 @@ class Progress:
     between lines where no live line is, in the log at level INFO, and on stderr where the log does not show them.
 
     Under another scheduler than ours it shows what Scrapy's statistics know. One of many workers shows nothing: it
-    tells all of it the process that has started it (`console.many_workers`).
+    tells all of it the process that has started it (`console.fleet`).
     """
 
     def __init__(

@@ -7,7 +7,7 @@ import asyncio
 from redis_servers import Server
 
 from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.shared_scope import SharedScope
+from sitecrawl.cluster.seedqueue import SharedScope
 
 KEY = "sitecrawl:{test.0}:scope"
 

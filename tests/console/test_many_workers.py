@@ -25,7 +25,7 @@ from waiting import FOREVER, PATIENCE, until
 
 from sitecrawl.cluster.line import VARIABLE
 from sitecrawl.cluster.own_redis import redis_server
-from sitecrawl.console.many_workers import _Team
+from sitecrawl.console.fleet import Team
 from sitecrawl.console.status_line import StatusLine
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.workers import stores_below
@@ -35,7 +35,7 @@ def test_workers_that_do_not_begin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Why is said once where they say it; of one that ended without a word its log is named, whatever others say."""
-    team = _Team(tmp_path, StatusLine(live=False, interval=0, aloud=False))
+    team = Team(tmp_path, StatusLine(live=False, interval=0, aloud=False))
     for worker in ("worker-1", "worker-2"):
         team.heard(worker, {"error": "it is \x1b[31m taken"})
         team.ended(worker, 1, again=False, wanted=False)

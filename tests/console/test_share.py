@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from sitecrawl.console.share import Share, _reason_of, summary_of
-from sitecrawl.console.summary import Summary
+from sitecrawl.console.summary import Share, Summary, _reason_of, summary_of
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.outcomes import CauseCount, HostRefusals
 from sitecrawl.frontier.contract import Figures, HeldBack

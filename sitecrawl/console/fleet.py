@@ -1,24 +1,36 @@
-"""The workers on one machine: starts them, starts again those that are killed, and waits for the end."""
+"""The workers on one machine: starts them, starts again those that are killed, shows what they say, and waits for
+the end.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import selectors
 import signal
 import socket
 import subprocess
+import sys
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.line import VARIABLE, Ear
+from sitecrawl.console.status_line import Status, StatusLine, TimeLeft
+from sitecrawl.console.summary import Share
+from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
 from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
+
+logger = logging.getLogger(__name__)
 
 POLL: Final = 0.2
 """Seconds between two looks at the workers."""
@@ -27,21 +39,109 @@ _ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A terminal that is closed ends a crawl as Ctrl-C does: workers are in groups of their own, and would stay."""
 _STOPPED: Final = (-signal.SIGINT, -signal.SIGTERM)
 """Exit codes of workers that had not come so far as to end by themselves."""
+_REMEMBERED: Final = 1000
+"""Messages remembered, to print each once for all workers."""
 
 
-class Listener(Protocol):
-    """Listener for news of the workers."""
+class Team:
+    """What the workers say, for the user: one live line, and the warnings of their logs. At the end `shares` has each
+    worker's figures, and `errors` why any could not begin. The `greeting` is printed when the first has begun.
+    """
+
+    def __init__(self, directory: Path, line: StatusLine, greeting: Sequence[str] = ()) -> None:
+        self.shares: dict[str, Share] = {}
+        self.errors: list[str] = []
+        self._refusing: set[str] = set()
+        """Workers with an error."""
+        self._greeting = greeting
+        self._directory = directory
+        self._line = line
+        self._statuses: dict[str, Status] = {}
+        self._said: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+        self._rate = Rate(max(RATE_SECONDS, line.interval))
+        self._left = TimeLeft()
+        self._began = time.monotonic()
+        self._show_at = self._began + line.interval
 
     def heard(self, worker: str, said: Mapping[str, Any]) -> None:
         """Handle a message of the worker on its line (`cluster.line`)."""
+        for kind, what in said.items():
+            if kind in {"say", "status"}:
+                self._greet()
+            if kind == "status":
+                self._statuses[worker] = Status(**what)
+            elif kind == "share":
+                self.shares[worker] = Share(**what)
+            elif kind == "error":
+                self._refuse(worker, what)
+            elif kind == "say" and self._is_new(worker, what):
+                print(visible(what), file=sys.stderr, flush=True)
+            elif kind == "log":
+                self._log(worker, *what)
 
     def ended(self, worker: str, code: int, *, again: bool, wanted: bool) -> None:
         """Its process has ended; `again`: it was killed, and is started again; `wanted`: by the signal by which
         somebody has ended the crawl.
         """
+        self._statuses.pop(worker, None)
+        if again:
+            logger.warning("%s was ended by signal %d, and starts again", worker, -code)
+        elif code != 0 and not wanted and worker not in self.shares and worker not in self._refusing:
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            logger.error("%s %s: %s says why", worker, how, _log_of(self._directory / worker))
 
     def tick(self) -> None:
         """`POLL` has gone by."""
+        if not self._line.interval or (now := time.monotonic()) < self._show_at:
+            return
+        self._show_at = now + self._line.interval
+        status = _together([*self._statuses.values()], self._rate, now - self._began)
+        waiting = status.waiting or 0
+        self._left.update(now, status.pages, waiting)
+        self._line.show(replace(status, left=self._left.words(now, status.pages, waiting)).line())
+
+    def _greet(self) -> None:
+        lines, self._greeting = self._greeting, ()
+        for line in lines:
+            print(visible(line), file=sys.stderr, flush=True)
+
+    def _refuse(self, worker: str, why: str) -> None:
+        self._refusing.add(worker)
+        if why not in self.errors:
+            self.errors.append(why)
+            print(visible(f"sitecrawl: {why}"), file=sys.stderr, flush=True)
+
+    def _log(self, worker: str, name: str, level: int, text: str) -> None:
+        if self._is_new(worker, text):
+            logging.getLogger(name).log(level, "%s: %s", worker, text)
+
+    def _is_new(self, worker: str, text: str) -> bool:
+        """Whether no other worker has said the same."""
+        if any(other != worker and before == text for other, before in self._said):
+            return False
+        self._said.append((worker, text))
+        return True
+
+
+def _together(found: Sequence[Status], rate: Rate, seconds: float) -> Status:
+    """Status of the whole crawl. Each worker knows how many URLs all have fetched; the largest number is the
+    newest.
+    """
+    latest = max(found, key=lambda one: one.pages, default=None)
+    pages = latest.pages if latest is not None else 0
+    return Status(
+        pages=pages,
+        rate=rate.update(time.monotonic(), pages),
+        received=sum(one.received for one in found),
+        duplicates=sum(one.duplicates for one in found),
+        errors=sum(one.errors for one in found),
+        seconds=seconds,
+        waiting=latest.waiting if latest is not None else 0,
+        resting=sum(one.resting for one in found),
+        active=sorted({name for one in found for name in one.active}),
+        paused=next((one.paused for one in found if one.paused), ""),
+        rests=next((one.rests for one in found if one.rests), ""),
+    )
 
 
 @dataclass(slots=True)
@@ -69,13 +169,13 @@ class Fleet:
         self,
         command: Callable[[Path], list[str]],
         places: Sequence[Path],
-        listener: Listener,
+        team: Team,
         alive: Sequence[int] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._command = command
         self._places = places
-        self._listener = listener
+        self._team = team
         self._alive = alive
         self._environment = environment
         self._workers: dict[Path, _Worker] = {}
@@ -93,7 +193,7 @@ class Fleet:
             while not all(worker.is_over for worker in self._workers.values()):
                 for key, _ in self._selector.select(POLL):
                     self._hear(key.data)
-                self._listener.tick()
+                self._team.tick()
                 self._look_after()
         finally:
             for number, handler in zip(_ENDS, old, strict=True):
@@ -106,8 +206,8 @@ class Fleet:
     def _start(self, place: Path) -> None:
         with file_errors(place):
             place.mkdir(parents=True, exist_ok=True)
-        with file_errors(log_of(place)):
-            log = log_of(place).open("ab")
+        with file_errors(_log_of(place)):
+            log = _log_of(place).open("ab")
         ours, theirs = socket.socketpair()
         with theirs, log:
             environment = {**os.environ, **self._environment, VARIABLE: str(theirs.fileno())}
@@ -124,7 +224,7 @@ class Fleet:
             return
         try:
             for said in worker.ear.heard():
-                self._listener.heard(worker.place.name, said)
+                self._team.heard(worker.place.name, said)
         except EOFError:
             self._selector.unregister(worker.ear.socket)
             worker.ear.socket.close()
@@ -137,7 +237,7 @@ class Fleet:
                 continue
             code, worker.is_told = worker.process.returncode, True
             again = code < 0 and not self.is_stopping and self._restarts < MOST_RESTARTS
-            self._listener.ended(place.name, code, again=again, wanted=self.is_stopping and code in _STOPPED)
+            self._team.ended(place.name, code, again=again, wanted=self.is_stopping and code in _STOPPED)
             if again:
                 self._restarts += 1
                 self._start(place)
@@ -154,7 +254,7 @@ def places_in(directory: Path, workers: int) -> list[Path]:
     return [directory / f"{WORKER_PREFIX}{number}" for number in range(1, workers + 1)]
 
 
-def log_of(place: Path) -> Path:
+def _log_of(place: Path) -> Path:
     """Log file of a worker with the directory `place`."""
     return place.parent / f"{place.name}.log"
 
