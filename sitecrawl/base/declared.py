@@ -147,13 +147,8 @@ RETIRED: Final = {
     "SITECRAWL_SEEN_CAPACITY": "the filter begins with a million URLs, and grows by itself",
     "SITECRAWL_SITEMAP_MIN_INTERVAL": "it is 600 seconds",
     "SITECRAWL_MAX_CRAWL_DELAY": "it is SITECRAWL_MAX_DELAY",
-    **dict.fromkeys(
-        ("SITECRAWL_DASHBOARD_ADDRESS", "SITECRAWL_DASHBOARD_PORT"), "SITECRAWL_DASHBOARD says it: 127.0.0.1:8123"
-    ),
-    "SITECRAWL_REMOTE_WAIT": "it is 300 seconds",
+    "SITECRAWL_DASHBOARD_PORT": "SITECRAWL_DASHBOARD says it: 127.0.0.1:8123",
     "SITECRAWL_SITEMAP_MAX_INTERVAL": "it is 30 days",
-    "SITECRAWL_MAX_RENDER_TIME": "it is 30 seconds, or twice SITECRAWL_RENDER_WAIT",
-    "SITECRAWL_REFUSALS": "DOWNLOADER_MIDDLEWARES = {'middlewares.RefusalsMiddleware': None} recognises no refusals",
     **dict.fromkeys(
         (
             "SITECRAWL_MAX_CHUNKS", "SITECRAWL_MAX_HEADERS", "SITECRAWL_MAX_HEADER_SIZE",

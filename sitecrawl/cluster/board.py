@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import redis
 
@@ -24,8 +23,6 @@ _PATIENCE: Final = 8_000
 """Milliseconds for which a wish outlives the last worker: a pause does not outlive the run."""
 _SECONDS: Final = 5.0
 """For which Redis' answer is waited for."""
-
-_Reply = TypeVar("_Reply")
 
 
 class Heard(NamedTuple):
@@ -60,10 +57,11 @@ class Board:
     async def tell(self, text: str, *, read: bool, wish: str = "") -> News | None:
         """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
         args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE]
-        answer = await _of_redis(self._steps.run("watch", PLACE, *args))
-        if answer is None:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                now, what, at, *told = await self._steps.run("watch", PLACE, *args)
+        except (redis.RedisError, OSError):  # TimeoutError is one
             return None
-        now, what, at, *told = answer
         workers = [
             Heard(session.decode(errors="replace"), max(0.0, int(age) / 1000), text)
             for session, age, text in batches(told, 3)
@@ -73,12 +71,3 @@ class Board:
     async def close(self) -> None:
         with contextlib.suppress(redis.RedisError, OSError):
             await self._steps.client.aclose()
-
-
-async def _of_redis(answer: Awaitable[_Reply]) -> _Reply | None:
-    """Return the answer of Redis; None without one."""
-    try:
-        async with asyncio.timeout(_SECONDS):
-            return await answer
-    except (redis.RedisError, OSError):  # TimeoutError is one
-        return None

@@ -253,14 +253,12 @@ def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
     return client
 
 
-def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = False, replicas: int = 0) -> Any:
+def connect_async(params: Mapping[str, Any], *, cluster: bool, replicas: int = 0) -> Any:
     """A client for the event loop. It repeats nothing by itself: the pump does, with the whole step in view.
 
-    `patient`: for who waits for messages, which may be long in coming. `replicas`: so many must have what was
-    written before there is an answer; not on a Redis Cluster.
+    `replicas`: so many must have what was written before there is an answer; not on a Redis Cluster.
     """
-    silence = None if patient else ANSWER_SECONDS
-    given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": silence, **_plain(params)}
+    given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS, **_plain(params)}
     if cluster:
         # A failover is followed within one call, by asking the others who is master now.
         return _made(_AsyncCluster, {**given, "retry": AsyncRetry(NoBackoff(), 3)})

@@ -84,10 +84,9 @@ class CrawlOnRedis:
     def partitions(self) -> range:
         return range(self.keys.shards)
 
-    def territory(self, partitions: Iterable[int] | None = None) -> Territory:
-        """All of the crawl, or these partitions of it."""
-        held = self.partitions if partitions is None else partitions
-        return Territory(self.keys.shards, {number: PartCounts() for number in held})
+    def territory(self) -> Territory:
+        """All of the crawl."""
+        return Territory(self.keys.shards, {number: PartCounts() for number in self.partitions})
 
     def has(self, directory: Path) -> bool:
         """Whether a worker's directory is of this crawl. Raises `StorageError`."""

@@ -26,7 +26,7 @@ from sitecrawl.urls.fingerprint import SIZE
 
 _PIECE: Final = 100
 """Elements of a list, or fields, that are asked for at once."""
-_SESSION: Final = re.compile(rb"[0-9a-f]{16}")
+_IS_SESSION: Final = re.compile(rb"[0-9a-f]{16}").fullmatch
 _COUNTS: Final = {b"entry", b"lent", b"held", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
@@ -102,13 +102,12 @@ class _Looking:
         self._crawl = crawl
         self._client: Any = crawl.client
         self._base = crawl.keys.base(partition)
-        self._partition = partition
         self._territory = crawl.territory()
         self._hashes: dict[str, Callable[[bytes, bytes], bool]] = {
             "crawl": self._is_fact,
             "state": _is_state,
             "tokens": lambda token, number: _is_count(token) and _is_count(number),
-            "senders": lambda name, number: (_is_count(name) or _is_session(name)) and _is_count(number),
+            "senders": lambda name, number: (_is_count(name) or _IS_SESSION(name) is not None) and _is_count(number),
             "outbox": self._is_outbox,
             "trust": lambda _, data: _is_flow(data),
         }
@@ -193,11 +192,6 @@ class _Looking:
 def _is_count(text: bytes) -> bool:
     """Whether it is a number that Lua has exactly, from 0 on."""
     return text.isdigit() and len(text) < 16
-
-
-def _is_session(name: bytes) -> bool:
-    """Whether it is the name of a worker."""
-    return _SESSION.fullmatch(name) is not None
 
 
 def _is_state(field: bytes, value: bytes) -> bool:

@@ -59,15 +59,14 @@ def write(rows: Iterable[_Row], layout: Layout[_Row], out: TextIO, *, format: st
     return number
 
 
-def add_filters(parser: argparse.ArgumentParser, *, kind: str | None = None, since: str = "") -> None:
-    """Add the options of `filter_of`. `kind`: default of `--kind`. `since`: what else `--since` takes."""
-    default = f" (default: {kind})" if kind else ""
+def add_filters(parser: argparse.ArgumentParser, *, since: str = "") -> None:
+    """Add the options of `filter_of`. `since`: what else `--since` takes."""
     parser.add_argument("--status", type=int, metavar="N", help="only responses with this HTTP status")
     parser.add_argument("--host", help="only this host (with :port if it is not the scheme's own)")
     parser.add_argument("--type", metavar="TYPE", help="only this media type, such as text/html or image")
     parser.add_argument("--url-like", metavar="PART", help="only URLs with this in them; * stands for anything")
     parser.add_argument("--since", metavar="TIME", help=f"only what was fetched since: 2026-11-21, 12h, 7d{since}")
-    parser.add_argument("--kind", choices=KINDS, default=kind, help=f"only captures of this kind{default}")
+    parser.add_argument("--kind", choices=KINDS, help="only captures of this kind")
 
 
 def filter_of(opts: argparse.Namespace) -> PageFilter:

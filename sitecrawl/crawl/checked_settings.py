@@ -131,17 +131,9 @@ def _wrong(settings: BaseSettings, name: str) -> str:
     return Setting(name, kind() if kind in {bool, float, int} else None, "", "", least=least).fault(settings)
 
 
-def _are_numbers(settings: BaseSettings, name: str) -> bool:
-    return all(int(one) >= 0 for one in settings.getlist(name))
-
-
 def _is_level(settings: BaseSettings, name: str) -> bool:
     value: Any = settings.get(name)
     return isinstance(value, int) or value in logging.getLevelNamesMapping()
-
-
-def _is_version(settings: BaseSettings, name: str) -> bool:
-    return settings.get(name) in _TLS
 
 
 def _is_address(settings: BaseSettings, name: str) -> bool:
@@ -158,9 +150,13 @@ def _can_be_written(settings: BaseSettings, name: str) -> bool:
 
 
 _SPECIAL: Final[tuple[tuple[Collection[str], Callable[[BaseSettings, str], bool], str], ...]] = (
-    (_NUMBERS, _are_numbers, "whole numbers, separated by commas"),
+    (
+        _NUMBERS,
+        lambda settings, name: all(int(one) >= 0 for one in settings.getlist(name)),
+        "whole numbers, separated by commas",
+    ),
     (_LEVELS, _is_level, "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
-    (_VERSIONS, _is_version, f"one of {', '.join(_TLS)}"),
+    (_VERSIONS, lambda settings, name: settings.get(name) in _TLS, f"one of {', '.join(_TLS)}"),
     ({"DOWNLOAD_BIND_ADDRESS"}, _is_address, "an IP address of this machine"),
     ({"LOG_FILE"}, _can_be_written, "a file that can be written, in a folder that is there"),
 )

@@ -121,7 +121,7 @@ class Sitemaps:
 
     def expects(self, response: Response) -> bool:
         """Whether `response` answers a sitemap's request. No side effects."""
-        fetch = self._fetch_of(response)
+        fetch = self._crawl.fetches.of(response.request)
         return fetch is not None and (
             fetch.visit.key in self.store
             or SITEMAP in response.meta
@@ -130,7 +130,7 @@ class Sitemaps:
 
     async def receive(self, response: Response) -> bool:
         """Read the answer to a sitemap's request; False if it is also, or only, a page of the crawl."""
-        fetch = self._fetch_of(response)
+        fetch = self._crawl.fetches.of(response.request)
         record = self._record_of(fetch, response) if fetch is not None else None
         if fetch is None or record is None:
             return False
@@ -146,9 +146,6 @@ class Sitemaps:
         if not answer.is_page:  # it says nothing of the pages of its section
             fetch.is_worth_it = True
         return not answer.is_page
-
-    def _fetch_of(self, response: Response) -> Fetch | None:
-        return self._crawl.fetches.of(response.request) if response.request is not None else None
 
     def _record_of(self, fetch: Fetch, response: Response) -> SitemapRecord | None:
         """The record of the requested sitemap: a new one if another worker or a redirect led to it."""

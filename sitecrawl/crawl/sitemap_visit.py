@@ -26,6 +26,7 @@ from sitecrawl.urls.url import Url, site_of
 _T = TypeVar("_T")
 
 _RECENT: Final = 30 * DAY
+"""Seconds before now in which new entries tell how often they come."""
 _PERIODS: Final = {
     "always": 3600.0,
     "hourly": 3600.0,
@@ -34,6 +35,7 @@ _PERIODS: Final = {
     "monthly": 30 * DAY,
     "yearly": 365 * DAY,
 }
+"""Seconds by `changefreq`."""
 _BATCH: Final = 50_000
 """Entries that are sorted together: as many as the protocol allows."""
 _SLICE: Final = 500
