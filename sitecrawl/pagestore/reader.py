@@ -154,9 +154,9 @@ class PageReader:
         found = self._select("url_key IN (?) ORDER BY id", keys)
         return next((each for each in found if abs(each.fetched - capture.fetched) < _SAME_TIME), None)
 
-    def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
-        """The captures that pass the filter, oldest first, at most `limit`; read as they are consumed."""
-        return self._walk(*_where(wanted or PageFilter()), limit=limit)
+    def pages(self, wanted: PageFilter | None = None) -> Iterator[Capture]:
+        """The captures that pass the filter, oldest first; read as they are consumed."""
+        return self._walk(*_where(wanted or PageFilter()))
 
     @property
     def last_id(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
@@ -49,10 +48,10 @@ class WorkersReader:
         found.sort(key=lambda capture: capture.fetched, reverse=True)
         return found if all else sorted(found, key=lambda capture: capture.kind != "page")[:1]
 
-    def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
+    def pages(self, wanted: PageFilter | None = None) -> Iterator[Capture]:
         """Captures of all workers, merged by the ends of their downloads."""
         found = (self.counting(reader, reader.pages(wanted)) for reader in self.readers)
-        return islice(heapq.merge(*found, key=lambda one: one.fetched), limit)
+        return heapq.merge(*found, key=lambda one: one.fetched)
 
     def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Captures of `reader` that count."""
