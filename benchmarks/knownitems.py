@@ -91,7 +91,7 @@ def main() -> None:
             index.update(pages)
         with tempfile.TemporaryDirectory(prefix="knownitems-") as copy:
             shutil.copy(directory / FILE, copy)
-            compare(Path(copy), pages.importance.of_key)
+            compare(Path(copy), pages.importance_of)
 
 
 if __name__ == "__main__":

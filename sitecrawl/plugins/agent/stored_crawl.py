@@ -64,7 +64,7 @@ class StoredCrawl:
             pages_with_texts(reader, agent=self._agent) as pages,
         ):
             index.update(pages, lambda: time.monotonic() < until)
-            found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance.of_key)
+            found = index.find(words, limit, seconds=_SEARCH_SECONDS, importance=pages.importance_of)
             found = [hit for hit in found if not pages.refuse(hit.url, self._use)]
         return {"hits": [dict(HITS.facts(hit)) for hit in found], "complete": time.monotonic() < until}
 

@@ -194,7 +194,7 @@ class ExportedPage:
 
     @property
     def importance(self) -> float | None:
-        return self._source.importance.of(self.capture)
+        return self._source.importance_of(self.capture.url_key)
 
     @property
     def warc_file(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -87,9 +87,23 @@ class Pages:
         """Pages so far that are longer than pages are read."""
 
     @cached_property
-    def importance(self) -> _Importance:
-        """Opened when it is first asked for."""
-        return self._open.enter_context(_Importance(self._frontier))
+    def _ranked(self) -> tuple[FrontierReader, Callable[[str], bytes]] | None:
+        """The frontier and its fingerprint of a URL, opened when first asked for. None where there is none: pages of
+        workers, and pages that were collected into a directory of their own, have none beside them.
+        """
+        try:
+            frontier = self._open.enter_context(FrontierReader(self._frontier))
+        except StorageError:
+            return None
+        return frontier, Fingerprinter(*frontier.manifest.keying).url
+
+    def importance_of(self, url_key: str) -> float | None:
+        """Of the page with this URL key, from 0 to 1; None where it is not known."""
+        if self._ranked is None:
+            return None
+        frontier, fingerprint = self._ranked
+        record = frontier.record(fingerprint(url_key))
+        return None if record is None else frontier.importance(record)
 
     @property
     def stores(self) -> list[tuple[str, PageReader]]:
@@ -243,35 +257,3 @@ def _lacking(unread: Mapping[str, int], pages: Pages) -> Iterator[str]:
 def _having(number: int, what: str) -> str:
     """A count with its verb: `1 page has`, `2 pages have`."""
     return f"{counted(number, what)} {'has' if number == 1 else 'have'}"
-
-
-class _Importance:
-    """Asks the frontier in `directory`, if there is one. Pages of workers have none beside them, and nor have pages
-    that were collected into a directory of their own.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._open = ExitStack()
-        self._frontier: FrontierReader | None = None
-        try:
-            self._frontier = self._open.enter_context(FrontierReader(directory))
-        except StorageError:
-            return
-        self._fingerprint = Fingerprinter(*self._frontier.manifest.keying).url
-
-    def of(self, capture: Capture) -> float | None:
-        """From 0 to 1; None where it is not known."""
-        return self.of_key(capture.url_key)
-
-    def of_key(self, url_key: str) -> float | None:
-        """Importance of the page with this URL key."""
-        if self._frontier is None:
-            return None
-        record = self._frontier.record(self._fingerprint(url_key))
-        return None if record is None else self._frontier.importance(record)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()

@@ -54,7 +54,7 @@ class Command(ListingCommand):
         ):
             if not opts.no_update:
                 index.update(pages)
-            hits = index.find(opts.words, opts.limit, importance=pages.importance.of_key)
+            hits = index.find(opts.words, opts.limit, importance=pages.importance_of)
             had, hits = len(hits), [hit for hit in hits if not pages.refuse(hit.url, use)]
             write(hits, HITS, sys.stdout, format=opts.format)
             if use:
