@@ -43,7 +43,7 @@ def test_a_host_without_such_a_file(tmp_path: Path) -> None:
         done = crawl(web.root, tmp_path, SITECRAWL_USE="search")
     assert done.returncode == 0, done.stderr
     assert "responses                  3" in done.stderr
-    assert "404" not in done.stderr
+    assert "4xx errors" not in done.stderr
 
 
 def test_nobody_is_asked_without_a_use(tmp_path: Path) -> None:
