@@ -43,7 +43,7 @@ from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, FromInbox  # noqa: E402
 from sitecrawl.cluster.leases import Leases  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
-from sitecrawl.cluster.run import Run, beat  # noqa: E402
+from sitecrawl.cluster.run import Run  # noqa: E402
 from sitecrawl.cluster.steps import Keys, Steps  # noqa: E402
 
 FOR_EACH = 4
@@ -128,7 +128,7 @@ class Simulated:
     async def second(self) -> None:
         """What a worker does on Redis in one."""
         self._count = count = self._count + 1
-        await beat(self.steps, Run("", 0), self.session, 30.0)
+        await Run("", 0).beat(self.steps, self.session, 30.0)
         await self._store.standing()
         commits = []
         for partition, token in self._tokens.items():

@@ -25,7 +25,7 @@ from sitecrawl.cluster.leases import Renewal
 from sitecrawl.cluster.lending import Lending
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.run import PLACE, Run, beat, end
+from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.seedqueue import SeedQueue, SharedScope
 from sitecrawl.cluster.standing import Whole
 from sitecrawl.frontier.credit.trust import Elsewhere
@@ -248,7 +248,7 @@ class Exchange:
         before, self.renewal.is_resting = self._run_of_crawl.account, self._worker.is_resting
         seconds = 0.0 if self._worker.is_resting else self._store.leases.seconds
         steps, session, short = self._store.steps, self._store.session, self._worker.page_limit.short
-        ended, alive, self._short = await beat(steps, self._run_of_crawl, session, seconds, short)
+        ended, alive, self._short = await self._run_of_crawl.beat(steps, session, seconds, short)
         if self._run_of_crawl.account != before:
             self._worker.turn()
             self.kick()
@@ -267,7 +267,7 @@ class Exchange:
     async def _send(self) -> None:
         """Send the news of each partition and of the run."""
         if self._end:
-            await end(self._store.steps, self._end)
+            await self._store.steps.client.hset(self._store.keys.base(PLACE) + "run", "ended", self._end)
         commits, of = [], []
         for held in [one for one in self._holdings.all if not one.is_lost]:
             if self._store.leases.has_lost(held.partition, held.token):
@@ -358,5 +358,5 @@ class Exchange:
         await self._send()
         await asyncio.to_thread(self.renewal.close)
         await self._lending.let_go_of_all()
-        heard = await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
+        heard = await self._run_of_crawl.beat(self._store.steps, self._store.session, 0.0)
         self.is_last = not heard.alive

@@ -17,6 +17,17 @@ PLACE = 0
 """The partition that has the run's keys."""
 
 
+class Pulse(NamedTuple):
+    """Answer to a worker's sign of life."""
+
+    ended: str
+    """Why a worker has ended the run, as Scrapy's finish reason; empty if none has."""
+    alive: list[str]
+    """The names of all workers that are."""
+    short: list[int]
+    """Partitions of these that the limit of pages keeps from fetching."""
+
+
 @dataclass(slots=True)
 class Run:
     """The run in which a worker takes part. Its parts share one object, which `beat` keeps as on Redis."""
@@ -30,44 +41,28 @@ class Run:
     is_first: bool = False
     """Whether no other worker was at work when this one began."""
 
+    async def beat(self, steps: Steps, session: str, seconds: float, short: Iterable[int] = ()) -> Pulse:
+        """The worker called `session` is alive for so long; 0 while it rests. The limit keeps its partitions `short`
+        from fetching. What holds now is in the run then.
 
-class Heard(NamedTuple):
-    """Answer to a worker's sign of life."""
-
-    ended: str
-    """Why a worker has ended the run, as Scrapy's finish reason; empty if none has."""
-    alive: list[str]
-    """The names of all workers that are."""
-    short: list[int]
-    """Partitions of these that the limit of pages keeps from fetching."""
-
-
-async def beat(steps: Steps, run: Run, session: str, seconds: float, short: Iterable[int] = ()) -> Heard:
-    """The worker called `session` is alive for so long; 0 while it rests. The limit keeps its partitions `short` from
-    fetching. What holds now is in `run` then.
-
-    Raises `StorageError` if another run has begun meanwhile, with another limit in its settings, or if Redis has
-    none.
-    """
-    told = [" ".join(map(str, short))] if run.max_pages else []
-    answer = await steps.run("beat", PLACE, session, int(1000 * seconds), *told)
-    account, ended, names, limits, max_pages, found = answer
-    if run.wanted and not limits:
-        raise StorageError(
-            "Redis does not have this crawl any more: it was emptied, or restarted without its data. The pages that "
-            "are stored stay; to crawl the rest, begin anew in another JOBDIR"
-        )
-    if account > run.account:
-        if limits.decode() != run.wanted:
+        Raises `StorageError` if another run has begun meanwhile, with another limit in its settings, or if Redis has
+        none.
+        """
+        told = [" ".join(map(str, short))] if self.max_pages else []
+        answer = await steps.run("beat", PLACE, session, int(1000 * seconds), *told)
+        account, ended, names, limits, max_pages, found = answer
+        if self.wanted and not limits:
             raise StorageError(
-                f"The crawl was begun anew with {limits.decode()} while this worker was silent: start it with that"
+                "Redis does not have this crawl any more: it was emptied, or restarted without its data. The pages "
+                "that are stored stay; to crawl the rest, begin anew in another JOBDIR"
             )
-        run.account, run.max_pages = account, int(max_pages)
-    return Heard(
-        ended.decode(errors="replace"), [name.decode() for name in names], [int(one) for one in found.split()]
-    )
-
-
-async def end(steps: Steps, reason: str) -> None:
-    """Let all workers end, for Scrapy's finish reason `reason`."""
-    await steps.client.hset(steps.keys.base(PLACE) + "run", "ended", reason)
+        if account > self.account:
+            if limits.decode() != self.wanted:
+                raise StorageError(
+                    f"The crawl was begun anew with {limits.decode()} while this worker was silent: start it with "
+                    "that"
+                )
+            self.account, self.max_pages = account, int(max_pages)
+        return Pulse(
+            ended.decode(errors="replace"), [name.decode() for name in names], [int(one) for one in found.split()]
+        )
