@@ -64,7 +64,7 @@ def sheets(settings: BaseSettings) -> Sheets:
             raise OptionError(f"{name} is no JSON: {getattr(error, 'msg', 'it nests too deeply')}") from None
     if given == ():
         return Sheets()
-    from sitecrawl.http.sheets import read_sheets  # noqa: PLC0415 - for those who have some
+    from sitecrawl.http.written_sheets import read_sheets  # noqa: PLC0415 - for those who have some
 
     return read_sheets(given, name)
 

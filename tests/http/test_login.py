@@ -9,7 +9,7 @@ import pytest
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.http.login import Login, LoginKind, exposed
-from sitecrawl.http.sheets import read_sheets
+from sitecrawl.http.written_sheets import read_sheets
 
 FORM = {"kind": "form", "url": "https://a.example/login", "fields": {"user": "me", "password": "secret"}}
 

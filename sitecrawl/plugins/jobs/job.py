@@ -26,9 +26,9 @@ from sitecrawl.base.text_files import Wrong, text_in
 from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, is_remote, outputs
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
-from sitecrawl.http import sheets
+from sitecrawl.http import written_sheets
 from sitecrawl.http.login import Login, beside, exposed
-from sitecrawl.http.sheets import login_problem, sheet_schema
+from sitecrawl.http.written_sheets import login_problem, sheet_schema
 from sitecrawl.spiders.job_file import is_file
 from sitecrawl.urls.url import CRAWLED
 
@@ -97,7 +97,7 @@ def _values(path: Path, text: str) -> dict[str, Any]:
         raise OptionError(f"{path}: {why}") from None
 
 
-_SECRET: Final = sheets.SECRET | {"database"}
+_SECRET: Final = written_sheets.SECRET | {"database"}
 _TOO_LATE: Final = frozenset(
     {
         "ADDONS", "ASYNCIO_EVENT_LOOP", "BOT_NAME", "COMMANDS_MODULE", "LOG_DATEFORMAT", "LOG_ENABLED",
@@ -289,7 +289,7 @@ class JobFiles:
 def _readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
     """By `format` in the schema. `folder`: where relative paths begin."""
     return {
-        **sheets.READERS,
+        **written_sheets.READERS,
         "job-name": _name,
         "seed": _seed,
         "seeds": lambda text: _seeds(text, folder),
