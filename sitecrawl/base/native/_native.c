@@ -79,7 +79,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 8);
+    return PyModule_AddIntConstant(module, "INTERFACE", 9);
 }
 
 static PyModuleDef_Slot slots[] = {
