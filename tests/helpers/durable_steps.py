@@ -71,19 +71,19 @@ REPAIRS = {
     ),
     "a database that is damaged": (
         (
-            "plugins.checking.fresh_database.replace_database: rmtree",
-            "plugins.checking.fresh_database._fill: batch 2",
-            "plugins.checking.fresh_database.replace_database: rmtree 2",
-            "plugins.checking.fresh_database.replace_database: rename",
-            "plugins.checking.fresh_database.replace_database: rename 2",
-            "plugins.checking.fresh_database.finish_move: rename",
+            "plugins.checking.rebuilding.replace_database: rmtree",
+            "plugins.checking.rebuilding._fill: batch 2",
+            "plugins.checking.rebuilding.replace_database: rmtree 2",
+            "plugins.checking.rebuilding.replace_database: rename",
+            "plugins.checking.rebuilding.replace_database: rename 2",
+            "plugins.checking.rebuilding.finish_move: rename",
         ),
-        ("plugins.checking.fresh_database.replace_database: directory",),
+        ("plugins.checking.rebuilding.replace_database: directory",),
     ),
 }
 """By the damage that is repaired: some steps come only where none of the others has been taken."""
 EXPORTS = _replaced("plugins.export.commands.export._file")
-MARKS = _replaced("plugins.export.marks._write_marks")
+MARKS = _replaced("plugins.export.changes._write_marks")
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
 ADDED = "crawl.sitemaps.added.leave: replace"
@@ -110,7 +110,7 @@ _STORE: Final = "cluster.partition_store.PartitionStore"
 WORKER = (
     "cluster.join.begin: eval",
     "cluster.join.begin: answer",
-    *_asked("cluster.run.beat"),
+    *_asked("cluster.run.Run.beat"),
     *_asked(f"{_STORE}.lease"),
     "cluster.partitions.Partitions.reading: batch",
     "frontier.moving.Move.commit: batch",
@@ -134,7 +134,7 @@ LEFT_OUT: Final = {
     ),
     **dict.fromkeys(
         (
-            "plugins.checking.fresh_database._fill: batch",
+            "plugins.checking.rebuilding._fill: batch",
             "plugins.checking.redis_check._Check._log_faults: batch",
             "plugins.checking.redis_check._Check._page_faults: batch",
             "cluster.copy.Copying._clear: batch",
