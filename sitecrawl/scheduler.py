@@ -337,6 +337,7 @@ class Scheduler(BaseScheduler):
     def _next_visit(self) -> Visit | None:
         if self._checkpoints.failure:
             return None
+        self._crawl.fetches.finish_some()
         visit = self._ask()
         if visit is None and self._crawl.fetches.finish_handled():
             visit = self._ask()

@@ -101,6 +101,8 @@ class Fetches(dict[bytes, Fetch]):
         """`content_figures`."""
         self.finished = 0
         """URLs finished since the last checkpoint."""
+        self._look_at = 16
+        """With so many fetches it is looked at again which are over: twice as many as were not, the last time."""
         self.on_begin: list[Callable[[Fetch], None]] = []
         """Called with each fetch that begins."""
         self.on_finish: list[Callable[[Fetch], None]] = [outcomes.finished]
@@ -176,7 +178,15 @@ class Fetches(dict[bytes, Fetch]):
         handled = [fetch for fetch in self.values() if fetch.request not in working]
         for fetch in handled:
             self.finish(fetch)
+        self._look_at = 2 * len(self) + 2
         return bool(handled)
+
+    def finish_some(self) -> None:
+        """Finish what Scrapy is done with, if that may be as much as is under way: what a page has taught is to be
+        known before many more are chosen, and a look at each fetch is to cost no page more than two.
+        """
+        if len(self) >= self._look_at:
+            self.finish_handled()
 
     # Content seen
 
