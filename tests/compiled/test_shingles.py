@@ -8,7 +8,7 @@ import random
 import sys
 
 import pytest
-from compiled_core import in_c
+from compiled_core import in_c, with_any_character
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,15 +36,9 @@ def test_any_text(native: Native, text: str) -> None:
 
 @pytest.mark.parametrize("place", range(18))
 def test_any_character_at_any_place(native: Native, place: int) -> None:
-    """Eight bytes are read at once: what ends them is seen wherever among them it stands."""
-    word = "AbcdefGhIjklmnoPqr"
-    for code in [*range(128), 0xA0, 0xE9, 0x130, 0x2003, 0x3000, 0x65E5, 0x1F642]:
-        for text in (
-            f"{word[:place]}{chr(code)}{word[place:]}",
-            f"{word[:place]}{chr(code)}",
-            f"{chr(code)}{word[:place]}",
-        ):
-            assert shingles(native, text) == _shingles_in_python(text), ascii(text)
+    """Whether that is plain, ends a word, or is of another script."""
+    for text in with_any_character(place):
+        assert shingles(native, text) == _shingles_in_python(text), ascii(text)
 
 
 @given(st.lists(st.text(LETTERS, max_size=9) | st.integers().map(str), max_size=200).map(" ".join))

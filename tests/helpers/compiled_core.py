@@ -30,3 +30,14 @@ def both_ways(*names: str) -> Any:
             yield
 
     return way
+
+
+def with_any_character(place: int) -> Iterator[str]:
+    """A word of 18 letters with one character of many kinds at `place`, cut there, and the other way round. The C
+    reads eight bytes at once: what ends them is to be seen wherever among them it stands.
+    """
+    word = "AbcdefGhIjklmnoPqr"
+    for code in [*range(128), 0xA0, 0xE9, 0x130, 0x2003, 0x3000, 0x65E5, 0x1F642]:
+        yield f"{word[:place]}{chr(code)}{word[place:]}"
+        yield f"{word[:place]}{chr(code)}"
+        yield f"{chr(code)}{word[:place]}"
