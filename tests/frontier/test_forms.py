@@ -185,6 +185,27 @@ def test_the_shorter_form_is_fetched(bench):
     check_sections(bench.frontier)
 
 
+def test_a_version_does_not_hide_its_page(bench):
+    """A URL that the rule takes nothing from is fetched, though a version of it was there before."""
+    site = printable(60)
+    begin(bench, site)
+    site.crawl(bench)
+    assert State.TRUSTED in rules(bench).values()
+    bench.add("hub")
+    (hub,) = [bench.frontier.next()]
+    assert hub is not None
+    bench.link(hub, url("p/700?printable=yes"))
+    bench.finish(hub)
+    (version,) = [bench.frontier.next()]
+    assert version is not None
+    assert name_of(version.url) == "p/700?printable=yes"
+    bench.link(version, url("p/700"), url("p/700?printable=yes&n=2"))
+    bench.finish(version)
+    (plain,) = [bench.frontier.next()]
+    assert plain is not None
+    assert name_of(plain.url) == "p/700"
+
+
 def test_only_what_links_lead_to_is_joined(bench):
     """A request, a seed and what is asked for again are fetched, whatever the rules say."""
     site = in_query(60)

@@ -13,6 +13,9 @@ Invariants:
 - Whoever is joined has a page that stands for it: one that was fetched with success, is in flight, or waits in a
   section that is not a rule's. It is asked again under the rules of the present, which may have made another class of
   that page. Where it comes to nothing, the shortest URL that it stood for takes its place.
+- A URL from which the rule takes nothing away is not joined to one that was fetched, unless they differ in spelling
+  alone: it may be the page, and what was fetched an old version of it. So a key that is wrongly taken for one that
+  chooses nothing costs at most what stands only at URLs with it.
 - Only what links lead to is joined: no request, no seed, nothing that is asked for again.
 - On a host without such rules a link costs one look into a set.
 
@@ -32,6 +35,7 @@ from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
 from sitecrawl.frontier.forms.rule_tests import Judge, RuleTests
+from sitecrawl.frontier.forms.rules import DROP
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
@@ -133,6 +137,8 @@ class Forms:
         if waits and (priority is None or self._gives_way(page_key, record, url, learner)):
             self._standing.appoint(its_class, key, other=page_key)
             return None
+        if its_class.by is None and by.rule.kind == DROP:
+            return None  # it may be the page of which the other is an old version
         if priority:
             self._states.prefer(page_key, priority)
         self._standing.note_other(its_class, page_key, key, url)
