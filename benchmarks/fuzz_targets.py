@@ -32,7 +32,6 @@ from sitecrawl.page.codings import without_codings
 from sitecrawl.page.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.links import read_page
 from sitecrawl.urls.shape import shape_of
-from sitecrawl.urls.trap_signs import looks_like_a_trap
 from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
 
 CANONICALIZER: Final = Canonicalizer()
@@ -57,7 +56,6 @@ def url(data: bytes) -> None:
         assert site_of(found.host)
         assert target_of(found.href).startswith("/")
         str(shape_of(found.href))
-        looks_like_a_trap(found.href, 2026)
     with suppress(InvalidUrl):
         guess_url(text)
 

@@ -34,7 +34,6 @@ PARTS = (
     "frontier/credit/policies.py",
     "frontier/credit/trust.py",
     "urls/shape.py",
-    "urls/trap_signs.py",
 )
 FILES = sorted(path for part in PARTS for path in (PROJECT / "sitecrawl").glob(part) if path.stem != "__init__")
 DOCUMENT = (PROJECT / "docs" / "design" / "order.md").read_text("utf-8")

@@ -38,11 +38,10 @@ def test_parts():
     assert parts_of("/wiki/*") == ["/wiki/*"]
 
 
-@given(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1), st.integers(0, 100))
-def test_worth_is_a_share(good, bad, leads, trap_like):
+@given(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1))
+def test_worth_is_a_share(good, bad, leads):
     """Whatever a section has brought, hope and worth are shares."""
     host, (section,) = host_of("/x")
-    section.trap_like = trap_like
     learn(host, section, good, bad, leads=leads)
     weigh(section, host.kin)
     assert 0 < section.hope <= 1
@@ -124,12 +123,16 @@ def test_what_is_slow_waits_for_what_is_quick(tmp_path):
     put_away(crawl.database)
 
 
-def test_what_looks_like_a_trap_is_worth_less():
-    host, (plain, like) = host_of("/x", "/y")
-    like.trap_like = 100
-    learn(host, plain, 9, 1)
-    learn(host, like, 9, 1)
-    assert like.worth < plain.worth / 100
+def test_what_says_nothing_new_is_worth_less():
+    """Pages that nobody had, of which every fourth is looked at: articles, and forms that say what others say."""
+    host, (articles, forms) = host_of("/x", "/y")
+    for number in range(40):
+        for section in (articles, forms):
+            host.fetched += 1
+            host.learn(section, good=True, is_new=None if number % 4 else section is articles)
+    assert forms.successes == articles.successes
+    assert forms.worth < articles.worth / 100
+    assert forms.shown < articles.shown / 5
 
 
 def lead(host: Host, index: Section, items: Section, fetches: int) -> None:

@@ -131,7 +131,7 @@ class TrapJudge:
         self.good += good
         section.trap.learn(news.in_circle, section.fetched)
         host.trap.learn(news.on_host, host.fetched)
-        host.learn(section, good=good, leads=news.leads, led=news.led)
+        host.learn(section, good=good, is_new=news.is_new, leads=news.leads, led=news.led)
         is_new = news.is_new if news.is_new is not None or good else False
         if is_new is not None:
             section.looked_at += 1

@@ -2,7 +2,7 @@
 
 It is asked once for each row. A row is a quarter of all its fetches, and at least `FAIR_TRY`: a site that begins with
 a thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at
-least `MATTERS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another
+least `NEWS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another
 order or a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at
 a restart: then the next row says so.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.frontier.urls.options import FAIR_TRY, MATTERS
+from sitecrawl.frontier.urls.options import FAIR_TRY
 from sitecrawl.page.shown_text import ShownText
 
 PART: Final = 4
@@ -23,6 +23,8 @@ LONG: Final = 3000
 """Fetches of a long drought, at least; and as many as all fetches before it."""
 FEW: Final = 0.01
 """The share of a row's fetches that brought something new, below which it is dry."""
+NEWS: Final = 0.2
+"""The share of a text that is new to its host, from which on the page says something new."""
 WORDS: Final = 32
 """New words that are news: a date, a number or a name alone are none."""
 
@@ -47,7 +49,7 @@ class Drought:
         if self._text is None:
             self._text = ShownText()
         found = self._text.look(sample)
-        return found.share >= MATTERS and found.new >= WORDS
+        return found.share >= NEWS and found.new >= WORDS
 
     def ends_row(self, fetched: int, *, new: bool | None) -> bool | None:
         """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None.

@@ -216,12 +216,14 @@ class Host:
             if key in most:
                 section.be_fed(most[key][1])
 
-    def learn(self, section: Section, *, good: bool, leads: float = 0.0, led: bool = False) -> None:
+    def learn(
+        self, section: Section, *, good: bool, is_new: bool | None = None, leads: float = 0.0, led: bool = False
+    ) -> None:
         """A visit of `section` has come to an end: see `Section.learn`."""
-        kin, trials, successes = self.kin, section.trials, section.successes
-        section.learn(good=good, leads=leads, led=led)
+        kin, trials, hits = self.kin, section.trials, section.hits
+        section.learn(good=good, is_new=is_new, leads=leads, led=led)
         self.good += good
-        kin.learn(section, section.trials - trials, section.successes - successes)
+        kin.learn(section, section.trials - trials, section.hits - hits)
         if self.fetched % REFRESH:
             weigh(section, kin)
             return
@@ -233,9 +235,9 @@ class Host:
     def waste(self, section: Section) -> None:
         """An attempt at `section` took its time and brought nothing: its next turns pay for that."""
         self.pace.took(inf)
-        trials, successes = section.trials, section.successes
+        trials, hits = section.trials, section.hits
         section.show(good=False)
-        self.kin.learn(section, section.trials - trials, section.successes - successes)
+        self.kin.learn(section, section.trials - trials, section.hits - hits)
         weigh(section, self.kin)
 
     def took(self, seconds: float, section: bytes, *, failed: bool) -> None:

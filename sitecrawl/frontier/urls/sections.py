@@ -21,7 +21,8 @@ from sitecrawl.frontier.urls.options import ENOUGH, MATTERS
 from sitecrawl.frontier.urls.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQQQdddddddd4s")
+_HEAD = struct.Struct(">QQQQ8xQdddddddd4s")
+"""In the 8 bytes that are skipped older crawls have how many URLs look like a trap's."""
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 REQUISITES: Final = "requisites"
@@ -33,6 +34,8 @@ PRIOR: Final = 1.0
 """Fetches that count for what is believed of a section beforehand."""
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
+_KEPT = 1 - 1 / ENOUGH
+"""Of what was learnt so much counts after a further fetch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,12 +57,14 @@ class Section:
     """URLs that are not done: waiting or in flight."""
     volatile: int = 0
     """Of the queued, how many are in memory only."""
-    trap_like: int = 0
-    """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
     trials: float = 0.0
     """Fetches of it, old ones for less: one that is `ENOUGH` fetches old counts 1/e."""
     successes: float = 0.0
     """Of these, the good ones."""
+    read: float = 0.0
+    """Good pages whose text was looked at, old ones for less (`drought`). Not stored, as what was shown is not."""
+    told: float = 0.0
+    """Of these, those that said something new. Not stored."""
     leads: float = 0.0
     """What the sections have shown that a fetch of it leads to, averaged over `ENOUGH`: see `News.leads`."""
     led: float = 0.0
@@ -109,9 +114,12 @@ class Section:
             self.feeder = feeder
             self.trap.begin_anew(self.known)
 
-    def learn(self, *, good: bool, leads: float = 0.0, led: bool = False) -> None:
-        """A visit of it has come to an end."""
+    def learn(self, *, good: bool, is_new: bool | None = None, leads: float = 0.0, led: bool = False) -> None:
+        """A visit of it has come to an end. `is_new`: whether the page said something new, None if nobody looked."""
         self.show(good=good)
+        if good and is_new is not None:
+            self.read = self.read * _KEPT + 1
+            self.told = self.told * _KEPT + is_new
         fetches = min(ENOUGH, self.fetched + 1)
         self.leads += (leads - self.leads) / fetches
         self.led += (led - self.led) / fetches
@@ -124,9 +132,8 @@ class Section:
 
     def show(self, *, good: bool) -> None:
         """An attempt at it has shown so much of what it is worth."""
-        kept = 1 - 1 / ENOUGH
-        self.trials = self.trials * kept + 1
-        self.successes = self.successes * kept + good
+        self.trials = self.trials * _KEPT + 1
+        self.successes = self.successes * _KEPT + good
 
     def remember(self, url: bytes, *, good: bool) -> None:
         """The URL with the fingerprint `url` was fetched last, and was worth it or not."""
@@ -138,9 +145,14 @@ class Section:
         return _SAMPLE.iter_unpack(self.last)
 
     @property
+    def hits(self) -> float:
+        """Of `trials`, those that gave a good page which says something new, as far as texts were looked at."""
+        return self.successes * (self.told + PRIOR) / (self.read + PRIOR)
+
+    @property
     def shown(self) -> float:
-        """The share of good pages that it has shown of late, from 0 to 1; nothing where it is untried."""
-        return self.successes / (self.trials + DOUBT)
+        """The share of hits that it has shown of late, from 0 to 1; nothing where it is untried."""
+        return self.hits / (self.trials + DOUBT)
 
     @property
     def recent(self) -> float:
@@ -152,18 +164,12 @@ class Section:
         """Whether more than `MATTERS` of its fetches, of late, gave a good page."""
         return self.successes > MATTERS * self.trials
 
-    @property
-    def innocence(self) -> float:
-        """From `MATTERS`, where all of its URLs look like a trap's, to 1."""
-        return 1 - (1 - MATTERS) * self.trap_like / max(self.known, 1)
-
     def pack(self) -> bytes:
         head = _HEAD.pack(
             self.known,
             self.fetched,
             self.good,
             self.queued - self.volatile,
-            self.trap_like,
             self.own,
             self.trials,
             self.successes,
@@ -194,8 +200,8 @@ class Section:
             section.last = b"".join(itertools.starmap(_SAMPLE.pack, _SAMPLE.iter_unpack(data[end + 1 : shape])))
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
-        section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
-        section.own, section.trials, section.successes, section.leads, section.led = numbers[5:10]
-        section.received, section.turn, section.hope, section.worth, section.circle = numbers[10:]
+        section.known, section.fetched, section.good, section.queued = numbers[:4]
+        section.own, section.trials, section.successes, section.leads, section.led = numbers[4:9]
+        section.received, section.turn, section.hope, section.worth, section.circle = numbers[9:]
         section.trap = trap
         return section

@@ -11,7 +11,6 @@ Invariants, between two calls:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from time import gmtime
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
@@ -37,7 +36,6 @@ from sitecrawl.frontier.urls.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, F
 from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.page.items import Link
-from sitecrawl.urls.trap_signs import looks_like_a_trap
 from sitecrawl.urls.url import CRAWLED, parse
 
 _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
@@ -87,7 +85,6 @@ class UrlStates:
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
         self._given_up = GivenUp(database)
-        self._present_year = gmtime(wall()).tm_year
         self.form_section: Callable[[Host, Link], Section | None] = lambda host, found: None
         """Gives the section of a rule for a link that is another form of a page: see `frontier.forms.forms`."""
 
@@ -175,7 +172,6 @@ class UrlStates:
         else:
             host.known += 1
             section.known += 1
-            section.trap_like += looks_like_a_trap(found.url, self._present_year)
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
         if self._breadth is not None and not flags & _NO_LEVEL and host is not page_host:

@@ -3,7 +3,8 @@
 Choosing the section for the next fetch is a bandit problem with arms by the dozen, most of them bad, and with an end:
 what is good is to be fetched all, so exploring is worth little, and hope for each new arm costs a crawl.
 
-- *Hope*: the mean of a beta posterior of the share of good pages, as of late. Its prior is what the section's *kin*
+- *Hope*: the mean of a beta posterior of the share of hits, as of late: good pages that say something new (a form or
+  a list in another order is a page that nobody had, and tells nothing). Its prior is what the section's *kin*
   have shown: the URLs of the host that share its path, or one of its keys. The worst of them counts, for a bad part
   spoils a URL: with `action=edit` any page is an editor.
 - *Leads*: what the best of the sections has shown that a page brings new URLs of. An index page is no content, and
@@ -34,25 +35,25 @@ class Kin:
 
     def __init__(self, sections: Iterable[Section]) -> None:
         self._parts: dict[str, list[float]] = {}
-        """Trials and successes."""
+        """Trials and hits."""
         for section in sections:
-            self.learn(section, section.trials, section.successes)
+            self.learn(section, section.trials, section.hits)
 
-    def learn(self, section: Section, trials: float, successes: float) -> None:
+    def learn(self, section: Section, trials: float, hits: float) -> None:
         """The evidence of `section` has changed by so much."""
         for part in parts_of(section.shape):
             shown = self._parts.setdefault(part, [0.0, 0.0])
             shown[0] += trials
-            shown[1] += successes
+            shown[1] += hits
 
     def prior(self, section: Section) -> float:
         """What other sections let hope of this one: the worst of its parts, 1 where nothing is known."""
         worst = 1.0
         for part in parts_of(section.shape):
-            trials, successes = self._parts.get(part, (0.0, 0.0))
+            trials, hits = self._parts.get(part, (0.0, 0.0))
             others = trials - section.trials
             if others > 0.5:
-                worst = min(worst, (max(successes - section.successes, 0.0) + PRIOR) / (others + PRIOR))
+                worst = min(worst, (max(hits - section.hits, 0.0) + PRIOR) / (others + PRIOR))
         return worst
 
 
@@ -74,5 +75,5 @@ def look_again(section: Section, sections: Mapping[bytes, Section]) -> None:
 
 def weigh(section: Section, kin: Kin) -> None:
     """Reckon anew what `section` is worth."""
-    section.hope = (section.successes + PRIOR * kin.prior(section)) / (section.trials + PRIOR)
-    section.worth = ((section.hope + section.leads) / 2 * section.innocence) ** POWER / section.cost
+    section.hope = (section.hits + PRIOR * kin.prior(section)) / (section.trials + PRIOR)
+    section.worth = ((section.hope + section.leads) / 2) ** POWER / section.cost
