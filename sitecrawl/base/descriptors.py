@@ -22,7 +22,7 @@ _OTHERS: Final = 64
 """Page store, logs, feeds, name look-ups, the dashboard and its readers, the event loop."""
 
 
-def limit() -> int:
+def _limit() -> int:
     """Raise the soft limit towards the hard one, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
@@ -35,15 +35,15 @@ def limit() -> int:
 
 def check() -> None:
     """Raise `OptionError` if there are too few descriptors for a crawl."""
-    if limit() < _LEAST:
-        raise OptionError(f"This process may have {limit()} files open, and a crawl needs {_LEAST}: raise ulimit -n")
+    if _limit() < _LEAST:
+        raise OptionError(f"This process may have {_limit()} files open, and a crawl needs {_LEAST}: raise ulimit -n")
 
 
 def for_database() -> int:
     """How many tables RocksDB may keep open."""
-    return min(_DATABASE, limit() // 4)
+    return min(_DATABASE, _limit() // 4)
 
 
 def for_connections() -> int:
     """Most connections at once, including idle ones kept for reuse."""
-    return limit() - for_database() - min(_OTHERS, limit() // 2)
+    return _limit() - for_database() - min(_OTHERS, _limit() // 2)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, AnyStr, cast
 
 
-class Later:
+class _Later:
     """Compiles an expression when one of its methods is asked for, and caches these methods."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
@@ -28,4 +28,4 @@ class Later:
 
 def expression(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """`re.compile` for a constant of a module."""
-    return cast("re.Pattern[AnyStr]", Later(text, flags))
+    return cast("re.Pattern[AnyStr]", _Later(text, flags))

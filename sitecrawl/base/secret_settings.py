@@ -70,7 +70,7 @@ _TYPED: Final = expression(
 _LOGGED: Final = expression(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)$""")
 
 
-def is_secret(name: str) -> bool:
+def _is_secret(name: str) -> bool:
     """Whether the setting or argument `name` is a secret."""
     if (setting := SETTINGS.get(name)) is not None:
         return setting.is_secret
@@ -80,7 +80,7 @@ def is_secret(name: str) -> bool:
 def masked(word: str) -> str:
     """A word of a command line, with secrets masked."""
     found = _WORD(word)
-    if found is not None and is_secret(found[2]) and not found[3].startswith("@"):
+    if found is not None and _is_secret(found[2]) and not found[3].startswith("@"):
         return f"{found[1]}{found[2]}={MASK}"
     return _IN_URL.sub(r"\1PASSWORD@", word)
 
@@ -116,7 +116,7 @@ def _masked_settings(shown: str) -> str:
     def mask(line: re.Match[str]) -> str:
         is_file = line[3].startswith(("'@", '"@'))
         rest = "}" if line.end() == len(shown) else ","
-        return f"{line[1]}'{MASK}'{rest}" if is_secret(line[2]) and not is_file else line[0]
+        return f"{line[1]}'{MASK}'{rest}" if _is_secret(line[2]) and not is_file else line[0]
 
     return _IN_URL.sub(r"\1PASSWORD@", _LOGGED.sub(mask, shown))
 

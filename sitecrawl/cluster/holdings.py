@@ -132,7 +132,7 @@ class Held:
         return Tally(worker, tuple(self.counts.states), *self.counts.allowance.fields())
 
 
-class Told(NamedTuple):
+class _Told(NamedTuple):
     """A bundle of messages that come from no page, the `number`th of this worker."""
 
     number: int
@@ -149,9 +149,9 @@ class Holdings:
         self.session = new_session if stored is None else stored.hex()
         self.held: dict[int, Held] = {}
         self.departed: list[Held] = []
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, _Told] = {}
         """Not delivered yet, by number."""
-        self.delivered_last = deque[Told](maxlen=RECENT)
+        self.delivered_last = deque[_Told](maxlen=RECENT)
         """Messages that have been delivered of late."""
         self.orphans: list[Entry] = []
         """Entries of partitions that were lost when the worker was killed."""
@@ -160,7 +160,7 @@ class Holdings:
         self._unheard: set[tuple[int, int]] = set()
         """News that Redis did not have when the last batch became durable."""
         self._sent: list[Entry] = []
-        self._delivered: list[Told] = []
+        self._delivered: list[_Told] = []
         self._load()
 
     def _load(self) -> None:
@@ -171,7 +171,7 @@ class Holdings:
                 self.add(Held(partition, token, number, counts=counts, is_sure=False, has_left=has_left))
             for key, data in self.database.scan("meta", TOLD, TOLD + _END):
                 number = int.from_bytes(key[len(TOLD) :], "big")
-                self.told[number] = Told(number, *msgpack.unpackb(data))
+                self.told[number] = _Told(number, *msgpack.unpackb(data))
                 self._last_told = number
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"What a worker has in {self.database.path} cannot be read: {error}") from error
@@ -239,7 +239,7 @@ class Holdings:
             batch.put("meta", *self.journal(entry))
         for partition, bundle in told:
             self._last_told += 1
-            self.told[self._last_told] = Told(self._last_told, partition, bundle)
+            self.told[self._last_told] = _Told(self._last_told, partition, bundle)
             batch.put("meta", TOLD + self._last_told.to_bytes(8, "big"), msgpack.packb([partition, bundle]))
         batch.put("meta", HELD, self.packed())
 
@@ -274,7 +274,7 @@ class Holdings:
             self._sent.append(entry)
             held.recent.append(replace(entry, data=b"", sends={}))
 
-    def delivered(self, told: Told) -> None:
+    def delivered(self, told: _Told) -> None:
         self._delivered.append(self.told.pop(told.number))
         self.delivered_last.append(told)
 

@@ -17,7 +17,7 @@ PLACE = 0
 """The partition that has the run's keys."""
 
 
-class Pulse(NamedTuple):
+class _Pulse(NamedTuple):
     """Answer to a worker's sign of life."""
 
     ended: str
@@ -41,7 +41,7 @@ class Run:
     is_first: bool = False
     """Whether no other worker was at work when this one began."""
 
-    async def beat(self, steps: Steps, session: str, seconds: float, short: Iterable[int] = ()) -> Pulse:
+    async def beat(self, steps: Steps, session: str, seconds: float, short: Iterable[int] = ()) -> _Pulse:
         """The worker called `session` is alive for so long; 0 while it rests. The limit keeps its partitions `short`
         from fetching. What holds now is in the run then.
 
@@ -63,6 +63,6 @@ class Run:
                     "that"
                 )
             self.account, self.max_pages = account, int(max_pages)
-        return Pulse(
+        return _Pulse(
             ended.decode(errors="replace"), [name.decode() for name in names], [int(one) for one in found.split()]
         )

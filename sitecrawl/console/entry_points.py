@@ -40,7 +40,7 @@ class Later(ScrapyCommand):
         raise AssertionError("a command is asked for its syntax before it is run")
 
 
-class Missing(ScrapyCommand):
+class _Missing(ScrapyCommand):
     """Placeholder of a command whose plug-in, or one that this needs, is missing."""
 
     requires_crawler_process = False
@@ -60,7 +60,7 @@ def _command(name: str) -> type[ScrapyCommand]:
         place = next((plugin.commands[name] for plugin in plugins if name in plugin.commands), "")
     else:
         place += ".Command"
-    command: type[ScrapyCommand] = load_object(place) if place else Missing
+    command: type[ScrapyCommand] = load_object(place) if place else _Missing
     return command
 
 

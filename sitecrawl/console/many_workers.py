@@ -93,7 +93,7 @@ class ManyWorkers:
             alive = () if redis.alive is None else (redis.alive,)
             hidden = {HIDDEN_WORDS: json.dumps(parted(sys.orig_argv[1:])[1])}
             fleet = Fleet(
-                lambda place: command(place, besides, is_first=place == places[0]), places, team, alive, hidden
+                lambda place: _command(place, besides, is_first=place == places[0]), places, team, alive, hidden
             )
             line.start()
             try:
@@ -183,7 +183,7 @@ class ManyWorkers:
         return told.has_pages_fetched, told.reason == HELD_BACK
 
 
-def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
+def _command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
     """Command line of the worker in `place`. Without options that concern the parent, and without secrets, which go
     through the environment: everybody on the machine can read a command line.
     """

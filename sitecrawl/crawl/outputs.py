@@ -17,7 +17,7 @@ from sitecrawl.crawl import sharing
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class _Output:
     """An output file, local or, by a URL, in a remote store."""
 
     target: str
@@ -25,14 +25,14 @@ class Output:
     """Writes it from the crawl's directory. Raises `SitecrawlError`."""
 
 
-def outputs(settings: BaseSettings) -> list[Output]:
+def outputs(settings: BaseSettings) -> list[_Output]:
     """Outputs named by settings of plug-ins. Raises `OptionError` for an unknown format."""
     found = []
     for plugin in plugins.of_crawl(settings).values():
         for setting, path in plugin.outputs.items():
             if value := setting.read(settings):
                 to = load_object(path)
-                found += [Output(target, to(target)) for target in (value if isinstance(value, list) else [value])]
+                found += [_Output(target, to(target)) for target in (value if isinstance(value, list) else [value])]
     return found
 
 

@@ -123,7 +123,7 @@ _REPLACED: Final = frozenset(
 @cache
 def has(use: Use) -> bool:
     """Whether all names of `use` exist and, if it replaces code, the version is known."""
-    return (use not in _REPLACED or _is_known()) and all(map(is_there, NAMES[use]))
+    return (use not in _REPLACED or _is_known()) and all(map(_is_there, NAMES[use]))
 
 
 def _is_known() -> bool:
@@ -131,7 +131,7 @@ def _is_known() -> bool:
 
 
 @cache
-def is_there(name: str) -> bool:
+def _is_there(name: str) -> bool:
     """Whether the installed Scrapy has `name`, in the form of `NAMES`."""
     module, _, path = name.partition(":")
     *owner, last = path.split(".")
@@ -164,7 +164,7 @@ def tell() -> None:
     reasons = []
     if not _is_known():
         reasons.append(f"sitecrawl has not been tried with Scrapy {scrapy.__version__}")
-    if gone := sorted({name for names in NAMES.values() for name in names if not is_there(name)}):
+    if gone := sorted({name for names in NAMES.values() for name in names if not _is_there(name)}):
         reasons.append(f"Scrapy {scrapy.__version__} has no {', '.join(gone)}")
     if native is not None and not HAS_TREE:
         uses.append("reading a page's tree in C")

@@ -73,7 +73,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=declared.MAX_PAGES.read(settings),
         cache=declared.SEEN_CACHE.read(settings),
-        seeds_key=seeds_key(settings, spider),
+        seeds_key=_seeds_key(settings, spider),
         watch=declared.CLUSTER_WATCH.read(settings),
     )
 
@@ -118,7 +118,7 @@ def _redis_params(settings: BaseSettings) -> dict[str, Any]:
     return {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
 
 
-def seeds_key(settings: BaseSettings, spider: str) -> str:
+def _seeds_key(settings: BaseSettings, spider: str) -> str:
     """Key of the seed queue on Redis, as in scrapy-redis."""
     return (settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls") % {"name": spider}
 
@@ -127,7 +127,7 @@ def waiting_seeds(settings: BaseSettings, spider: str) -> str:
     """Hint which setting to set if seeds wait on the Redis of scrapy-redis' settings and the crawl is not shared;
     else empty.
     """
-    params, key = _redis_params(settings), seeds_key(settings, spider)
+    params, key = _redis_params(settings), _seeds_key(settings, spider)
     if not params:
         return ""
     from redis import RedisError  # noqa: PLC0415 - it takes long to import

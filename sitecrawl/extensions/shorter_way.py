@@ -148,9 +148,9 @@ def shorten(engine: ExecutionEngine) -> bool:
     """Switch an engine to the shorter way, if it and its scraper are Scrapy's own; returns whether it did."""
     if not is_asyncio_available() or type(engine.scraper) is not ScrapyScraper:
         return False
-    if not become(engine, Engine, Use.REQUESTS):
+    if not become(engine, _Engine, Use.REQUESTS):
         return False
-    become(engine.scraper, Scraper, Use.REQUESTS)
+    become(engine.scraper, _Scraper, Use.REQUESTS)
     if has(Use.SPIDER_MIDDLEWARES):
         middlewares = engine.scraper.spidermw
         if become(middlewares, _SpiderMiddlewares, Use.SPIDER_MIDDLEWARES):
@@ -158,10 +158,10 @@ def shorten(engine: ExecutionEngine) -> bool:
     return True
 
 
-class Engine(ExecutionEngine):
+class _Engine(ExecutionEngine):
     """Scrapy's engine with one task a request."""
 
-    scraper: Scraper
+    scraper: _Scraper
 
     def _start_scheduled_request(self) -> bool:
         assert self._slot is not None
@@ -223,7 +223,7 @@ class Engine(ExecutionEngine):
         )
 
 
-class Scraper(ScrapyScraper):
+class _Scraper(ScrapyScraper):
     """Scrapy's scraper without a task a response; one for each item."""
 
     async def enqueue_scrape(  # type: ignore[override]
@@ -264,7 +264,7 @@ class Scraper(ScrapyScraper):
 class _Taken:
     """Outputs of one callback, on their way to the scheduler or through the pipelines."""
 
-    def __init__(self, scraper: Scraper, response: Response | Failure, *, at_once: bool) -> None:
+    def __init__(self, scraper: _Scraper, response: Response | Failure, *, at_once: bool) -> None:
         self._at_once = at_once
         """Whether the callback may wait for the outcome of items."""
         self._scraper = scraper

@@ -46,7 +46,7 @@ _MAX_HOSTS: Final = 1_000
 """Most hosts whose drips on second attempts are counted."""
 
 
-class Watched(Protocol):
+class _Watched(Protocol):
     """A download under way."""
 
     @property
@@ -74,7 +74,7 @@ class Watch:
         self._puts_off = _PUT_OFF, self._min_rate
         self._seconds = min(_LOOK_SECONDS, self._max_idle / 4)
         self._looked_at = 0.0
-        self._running: set[Running] = set()
+        self._running: set[_Running] = set()
         self._drips: Counter[str] = Counter()
         """By host, drips on second attempts since the last complete answer."""
         self._cut_off_at = inf
@@ -82,7 +82,7 @@ class Watch:
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
     def over(
-        self, download: Watched, url: str, timeout: float, *, is_again: bool = True, host: Host | None = None
+        self, download: _Watched, url: str, timeout: float, *, is_again: bool = True, host: Host | None = None
     ) -> AbstractContextManager[None]:
         """Watch `download` of `url` for `timeout` seconds, 0 for no limit. A dripping one is put off, or fails
         if it `is_again` asked for; the usual time of `host`, if given, says how soon. Raises `Interrupted` if it
@@ -93,7 +93,7 @@ class Watch:
         if not self._looks.running:
             self._looks.start(self._seconds, now=False)
         drips = self._drips if is_again else None
-        return Running(self._running, download, url, timeout, drips, asked=host, puts_off=self._puts_off)
+        return _Running(self._running, download, url, timeout, drips, asked=host, puts_off=self._puts_off)
 
     def _look(self) -> None:
         now = monotonic()
@@ -117,7 +117,7 @@ class Watch:
             self._looks.stop()
 
 
-class Running:
+class _Running:
     """A watched download, in the set `running` while entered."""
 
     __slots__ = (
@@ -127,8 +127,8 @@ class Running:
 
     def __init__(
         self,
-        running: set[Running],
-        download: Watched,
+        running: set[_Running],
+        download: _Watched,
         url: str,
         timeout: float,
         drips: Counter[str] | None,

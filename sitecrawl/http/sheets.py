@@ -99,7 +99,7 @@ class Sheets:
         """What is otherwise for the host of this name (`host:port`)."""
         found = _NOTHING
         for sheet in self.all:
-            if any(names(pattern, host) for pattern in sheet.hosts):
+            if any(_names(pattern, host) for pattern in sheet.hosts):
                 found = sheet.over(found)
         return found
 
@@ -110,7 +110,7 @@ def undotted(host: str) -> str:
     return f"{name.removesuffix('.')}{colon}{port}"
 
 
-def names(pattern: str, host: str) -> bool:
+def _names(pattern: str, host: str) -> bool:
     """Whether `pattern`, of a sheet, names the host."""
     host = undotted(host)
     if pattern.startswith("*."):

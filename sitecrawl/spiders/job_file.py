@@ -88,7 +88,7 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in job.settings.items():
         crawler.settings.set(name, value, PRIORITY)
     name = "" if has_directory(crawler.settings, given.get("_job", "")) else job.name
-    return {**arguments_of(job, getattr(spider, "path_arguments", ())), **given, "job": name}
+    return {**_arguments_of(job, getattr(spider, "path_arguments", ())), **given, "job": name}
 
 
 def job_in(file: str, settings: BaseSettings) -> Job:
@@ -105,7 +105,7 @@ def has_directory(settings: BaseSettings, scrapyd_job: str) -> bool:
     return bool(jobdir) and Path(jobdir).name != scrapyd_job
 
 
-def arguments_of(job: Job, paths: tuple[str, ...]) -> dict[str, Any]:
+def _arguments_of(job: Job, paths: tuple[str, ...]) -> dict[str, Any]:
     """All arguments of the job; `paths`: names of those whose values are relative to the file."""
     folder = job.path.parent
     own = {name: _beside(folder, text) if name in paths else text for name, text in job.own.items()}

@@ -49,7 +49,7 @@ ONE_PROCESS = (
 )
 
 
-class Recrawling(Protocol):
+class _Recrawling(Protocol):
     """A plug-in's part that fetches pages again."""
 
     def receive(self, response: Response) -> bool:
@@ -86,7 +86,7 @@ class SiteSpider(Spider):
     """Patterns of `allow` and `deny` that took too long."""
     sitemaps: Sitemaps | None = None
     """None without sitemaps, and before `start`."""
-    recrawling: Recrawling | None = None
+    recrawling: _Recrawling | None = None
     """None if pages are not fetched again."""
     llms_txt: Any = None
     """Looks for llms.txt; None without."""

@@ -22,7 +22,7 @@ _RULE: Final = expression(r"^(?!//)\S+", re.MULTILINE)
 
 
 @cache
-def rules() -> frozenset[str]:
+def _rules() -> frozenset[str]:
     """The list's rules, private part included. Names are in Unicode; exceptions begin with `!`."""
     spec = find_spec("tldextract")
     assert spec is not None
@@ -40,7 +40,7 @@ def registrable_domain(name: str) -> str:
 
 def _suffix_at(labels: list[str]) -> int:
     """Index of the first label of the longest suffix; the number of labels without one."""
-    known = rules()
+    known = _rules()
     for at in range(len(labels)):
         parent = ".".join(labels[at + 1 :])
         rule = f"{labels[at]}.{parent}" if parent else labels[at]

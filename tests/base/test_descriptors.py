@@ -11,7 +11,7 @@ CODE = """
 import resource, sys
 from sitecrawl.base import descriptors
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
-print(descriptors.limit(), descriptors.for_database(), descriptors.for_connections())
+print(descriptors._limit(), descriptors.for_database(), descriptors.for_connections())
 """
 
 

@@ -9,7 +9,7 @@ from pkgutil import walk_packages
 import pytest
 
 import sitecrawl
-from sitecrawl.base.expressions import Later, expression
+from sitecrawl.base.expressions import _Later, expression
 
 
 def test_an_expression_does_what_a_compiled_one_does() -> None:
@@ -35,6 +35,6 @@ def test_each_constant_can_be_compiled() -> None:
     """Those of all modules: what is wrong with one is not left to the crawl that uses it first."""
     names = [name for _, name, _ in walk_packages(sitecrawl.__path__, "sitecrawl.")]
     constants = [vars(import_module(name)) for name in names if not name.startswith(_NO_CONSTANTS)]
-    expressions = {id(value): value for module in constants for value in module.values() if isinstance(value, Later)}
+    expressions = {id(value): value for module in constants for value in module.values() if isinstance(value, _Later)}
     assert len(expressions) > 70
     assert all(value.pattern is not None for value in expressions.values())

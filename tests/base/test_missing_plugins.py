@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.plugins import of_folder
-from sitecrawl.console.commands.crawl import arguments_of
+from sitecrawl.console.commands.crawl import _arguments_of
 from sitecrawl.crawl.outputs import check_target, output
 from sitecrawl.crawl.page_reading import PageReading, page_reading
 from sitecrawl.spiders.generic import GenericSpider
@@ -33,7 +33,7 @@ def test_a_job_file(tmp_path: Path) -> None:
     """It is named; the help has the arguments without what they mean."""
     with pytest.raises(OptionError, match=r"site\.toml is a job file, which is of a plug-in that is not here"):
         job_in(str(tmp_path / "site.toml"), without("jobs"))
-    assert "docs/spiders.md" in [*arguments_of("generic", ["order"], without("jobs"))][-1]
+    assert "docs/spiders.md" in [*_arguments_of("generic", ["order"], without("jobs"))][-1]
 
 
 OF_PLUGINS = {

@@ -14,9 +14,9 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_settings import (
     HIDDEN_WORDS,
     NO_SECRETS,
+    _is_secret,
     _masked_settings,
     hidden_options,
-    is_secret,
     mask_logs,
     masked,
     masked_url,
@@ -38,7 +38,7 @@ SECRET = "5ec2e7"
 )  # fmt: skip
 def test_what_is_secret(name: str) -> None:
     """What is declared so, and what says so; on a command line, wherever it stands, it is masked."""
-    assert is_secret(name)
+    assert _is_secret(name)
     for option in ("", "-s", "-a", "--set=", "--set"):
         assert SECRET not in masked(f"{option}{name}={SECRET}")
     assert masked(f"{name}=@/run/secret") == f"{name}=@/run/secret"
@@ -46,11 +46,11 @@ def test_what_is_secret(name: str) -> None:
 
 def test_what_is_not() -> None:
     """Keys of Redis, switches, and all of our settings that are not declared to be secrets."""
-    assert {name for name in SETTINGS if is_secret(name)} == {
+    assert {name for name in SETTINGS if _is_secret(name)} == {
         f"SITECRAWL_{name}" for name in ("DASHBOARD_TOKEN", "REMOTE_OPTIONS", "SHEETS", "WEBHOOKS")
     }
     for name in (*NO_SECRETS, "COOKIES_ENABLED", "KEYWORDS", "MONKEY", "seeds", "AUTHOR", "DOWNLOAD_DELAY"):
-        assert not is_secret(name)
+        assert not _is_secret(name)
     assert masked("-sDOWNLOAD_DELAY=1") == "-sDOWNLOAD_DELAY=1"
     assert masked(f"seeds=http://user:{SECRET}@a.example/") == "seeds=http://user:PASSWORD@a.example/"
 

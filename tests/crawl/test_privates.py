@@ -141,7 +141,7 @@ def test_without_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_is_not_there() -> None:
     """Neither a module, nor a class in it, nor what that has or gives its instances."""
     slot = "scrapy.core.engine:_Slot"
-    assert privates.is_there(f"{slot}.closing")
-    assert privates.is_there(f"{slot}.add_request")
+    assert privates._is_there(f"{slot}.closing")
+    assert privates._is_there(f"{slot}.add_request")
     for name in ("scrapy.core.motor:_Slot.closing", "scrapy.core.engine:_Gap.closing", f"{slot}._closing"):
-        assert not privates.is_there(name)
+        assert not privates._is_there(name)

@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.privates import Use, become
 from sitecrawl.extensions import shorter_way
-from sitecrawl.extensions.shorter_way import Engine, _Outputs, _SpiderMiddlewares, shorten
+from sitecrawl.extensions.shorter_way import _Engine, _Outputs, _SpiderMiddlewares, shorten
 
 URL = "http://a.example/"
 
@@ -320,7 +320,7 @@ def test_what_is_sent_and_called(url: str) -> None:
     finally:
         Noting.urls = URLS
     assert (ours.is_shorter, stock.is_shorter) == (True, None)
-    assert isinstance(crawler.engine, Engine)
+    assert isinstance(crawler.engine, _Engine)
     assert type(stocks.engine) is ExecutionEngine
     assert one_by_one(ours) == one_by_one(stock)
     assert crawler.stats is not None
@@ -340,7 +340,7 @@ def test_nothing_is_left() -> None:
     assert sum(note.startswith("spider_error") for note in spider.noted) == 2
     assert sum(note.startswith("item_scraped") for note in spider.noted) == 9
     engine = crawler.engine
-    assert isinstance(engine, Engine)
+    assert isinstance(engine, _Engine)
     assert not engine.downloader.active
     assert engine.scraper.slot is not None
     assert engine.scraper.slot.is_idle()

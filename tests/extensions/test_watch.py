@@ -12,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from sitecrawl.extensions import watch
-from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Running, Watch
+from sitecrawl.extensions.watch import HOPELESS, PATIENCE, SHORT, Watch, _Running
 from sitecrawl.frontier.urls.host import Host
 
 
@@ -31,7 +31,7 @@ class Arriving:
 def cut_after(*rates: int, drips: Counter[str] | None) -> int:
     """The second after which a download is cut off that brings so many bytes in each; 0 if it is not."""
     download = Arriving()
-    running = Running(set(), download, "http://a.example/", 0.0, drips)
+    running = _Running(set(), download, "http://a.example/", 0.0, drips)
     for second, rate in enumerate(rates, 1):
         download.arrived += rate
         if running.drips(1.0, 100.0):
@@ -63,7 +63,7 @@ def test_what_came_well_may_stall_for_as_long() -> None:
 def test_a_look_that_comes_late_says_nothing() -> None:
     """Nobody here had time for what came."""
     download = Arriving()
-    running = Running(set(), download, "http://a.example/", 0.0, None)
+    running = _Running(set(), download, "http://a.example/", 0.0, None)
     download.arrived = 300
     assert not running.drips(1.0, 100.0)
     assert not any(running.drips(0.0, 100.0) for _ in range(60))
@@ -96,7 +96,7 @@ def test_a_silence_while_nobody_listened(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_least_rate() -> None:
     download = Arriving()
-    running = Running(set(), download, "http://a.example/", 0.0, None)
+    running = _Running(set(), download, "http://a.example/", 0.0, None)
     download.arrived = 300
     assert not any(running.drips(1.0, 0.0) for _ in range(60))
 
@@ -108,7 +108,7 @@ def test_where_all_have_dripped_twice() -> None:
 
     def asked(host: str, *, again: bool = True) -> tuple[str, int]:
         download = Arriving()
-        running = Running(set(), download, f"http://{host}/", 0.0, drips if again else None)
+        running = _Running(set(), download, f"http://{host}/", 0.0, drips if again else None)
         download.arrived, seconds = 300, 0
         while not running.drips(1.0, 100.0):
             seconds += 1
@@ -121,7 +121,7 @@ def test_where_all_have_dripped_twice() -> None:
         *[("TooSlow", SHORT)] * 2,
     ]
     assert asked("b.example") == ("TooSlow", PATIENCE)
-    Running(set(), Arriving(), "http://a.example/", 0.0, drips).__exit__(None, None, None)
+    _Running(set(), Arriving(), "http://a.example/", 0.0, drips).__exit__(None, None, None)
     assert asked("a.example") == ("TooSlow", PATIENCE)
 
 
@@ -152,12 +152,12 @@ class Busy(Host):
 
 
 def begun(
-    usual: float, *, timeout: float = 60.0, min_rate: float = 100.0, beside: set[Running] | None = None
+    usual: float, *, timeout: float = 60.0, min_rate: float = 100.0, beside: set[_Running] | None = None
 ) -> tuple[Clock, Arriving, Busy]:
     """A first attempt at a host that usually takes so long."""
     clock, download, host = Clock(), Arriving(), Busy(b"", "a.example")
     host.pace.took(usual)
-    running = Running(
+    running = _Running(
         beside or set(), download, "http://a.example/", timeout, None, asked=host, puts_off=(5.0, min_rate)
     )
     running.begin(cast(asyncio.AbstractEventLoop, clock))
@@ -175,9 +175,9 @@ def test_nothing_comes() -> None:
     assert (clock.now, ended(download), host.pace.in_row) == (5.0, "NothingYet", 1)
 
 
-def other(began: float) -> Running:
+def other(began: float) -> _Running:
     """Another download that is under way."""
-    clock, running = Clock(), Running(set(), Arriving(), "http://b.example/", 0.0, None)
+    clock, running = Clock(), _Running(set(), Arriving(), "http://b.example/", 0.0, None)
     clock.now = began
     running.begin(cast(asyncio.AbstractEventLoop, clock))
     return running

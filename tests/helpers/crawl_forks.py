@@ -103,7 +103,7 @@ def remember() -> None:
     del sys.modules["sitecrawl.settings"]  # it asks the environment, and a crawl has its own
     get_versions()
     commands_are_here()
-    public_suffix.rules()
+    public_suffix._rules()
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

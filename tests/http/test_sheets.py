@@ -2,7 +2,7 @@
 
 import pytest
 
-from sitecrawl.http.sheets import _NOTHING, RobotsException, Sheet, Sheets, names
+from sitecrawl.http.sheets import _NOTHING, RobotsException, Sheet, Sheets, _names
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from sitecrawl.http.sheets import _NOTHING, RobotsException, Sheet, Sheets, name
 )
 def test_which_hosts_a_pattern_names(pattern: str, host: str, is_named: bool) -> None:
     """A name is that host, a star before a dot all below it, a star alone all."""
-    assert names(pattern, host) is is_named
+    assert _names(pattern, host) is is_named
 
 
 class TestSheets:

@@ -42,7 +42,7 @@ def tell():
     compiled = {id(value) for values in ours for value in values.values() if is_compiled(value)}
     told.with_name("compiled").write_text(str(len(compiled)))
 def is_compiled(value):
-    return isinstance(value, re.Pattern) or (type(value).__name__ == "Later" and "_compiled" in vars(value))
+    return isinstance(value, re.Pattern) or (type(value).__name__ == "_Later" and "_compiled" in vars(value))
 atexit.register(tell)
 from scrapy.cmdline import execute
 execute(["scrapy", *sys.argv[2:]])

@@ -18,7 +18,7 @@ from sitecrawl.plugins.extract.spider import ExtractSpider
 from sitecrawl.plugins.focused.spider import FocusedSpider
 from sitecrawl.plugins.jobs.job import read_job
 from sitecrawl.spiders.generic import GenericSpider
-from sitecrawl.spiders.job_file import arguments_of, has_directory, with_job_file
+from sitecrawl.spiders.job_file import _arguments_of, has_directory, with_job_file
 
 PAGES = {"/": linked("/a", "/print"), "/a": linked("/b"), "/b": linked("/c"), "/c": linked(), "/print": linked()}
 
@@ -136,8 +136,8 @@ class TestTaking:
         text = "[spider]\nrules = 'rules.yaml'\nexamples = 'page.html, b.example/page'\ntopic = 'page.html'"
         (tmp_path / "site.toml").write_text(text)
         job = read_job(tmp_path / "site.toml")
-        assert arguments_of(job, ExtractSpider.path_arguments)["rules"] == str(tmp_path / "rules.yaml")
-        focused = arguments_of(job, FocusedSpider.path_arguments)
+        assert _arguments_of(job, ExtractSpider.path_arguments)["rules"] == str(tmp_path / "rules.yaml")
+        focused = _arguments_of(job, FocusedSpider.path_arguments)
         assert focused["examples"] == f"{tmp_path / 'page.html'},b.example/page"
         assert focused["topic"] == "page.html"
 

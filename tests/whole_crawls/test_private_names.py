@@ -20,7 +20,7 @@ from waiting import PATIENCE
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl import privates
-from sitecrawl.crawl.privates import KNOWN, NAMES, Use, check, is_there
+from sitecrawl.crawl.privates import KNOWN, NAMES, Use, _is_there, check
 
 PAGES = {
     "/": "".join(f'<a href="/{n}">{n}</a>' for n in range(9)),
@@ -73,7 +73,7 @@ def crawled(run: Run, tmp_path: Path) -> tuple[str, list[str]]:
 
 def test_they_are_there() -> None:
     """All of them, in this Scrapy; and the crawls below go without each use."""
-    assert not [name for name in ALL if not is_there(name)]
+    assert not [name for name in ALL if not _is_there(name)]
     assert sorted(use for batch in BATCHES for use in batch) == sorted(NAMES)
 
 

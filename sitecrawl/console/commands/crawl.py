@@ -78,7 +78,7 @@ class _Help(argparse.Action):
             kind = loader.load(name)
             ours = (*kind.own_arguments, *NAMES) if issubclass(kind, SiteSpider) else ()
             names = ours or get_func_args(kind.__init__, stripself=True)
-            print(*arguments_of(name, names, self._settings), sep="\n")
+            print(*_arguments_of(name, names, self._settings), sep="\n")
         parser.exit()
 
 
@@ -289,7 +289,7 @@ def _had_to_stop(crawler: Crawler) -> bool:
     return is_failure or bool(stats.get_value("scheduler/storage_errors"))
 
 
-def arguments_of(spider: str, names: Iterable[str], settings: BaseSettings) -> Iterator[str]:
+def _arguments_of(spider: str, names: Iterable[str], settings: BaseSettings) -> Iterator[str]:
     """Help on the arguments `names` of a spider, as described by the plug-in for job files."""
     yield from ("", f"Arguments of the spider {spider}", "-" * (len(spider) + 24))
     files = job_files(settings)

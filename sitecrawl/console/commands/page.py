@@ -50,7 +50,7 @@ def _headers(sent: HttpMessage) -> list[tuple[str, str]]:
     ]
 
 
-def curl(url: str, sent: HttpMessage) -> str:
+def _curl(url: str, sent: HttpMessage) -> str:
     """The command that sends the request again. Raises `OptionError` for a body that no command line holds."""
     words = ["curl", "--include", "--compressed", "--globoff", "--path-as-is", "--max-time", f"{_TIMEOUT:.0f}"]
     words += ["--request", sent.start_line.partition(b" ")[0].decode("latin-1")]
@@ -172,7 +172,7 @@ def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, se
     if sent is None:
         raise StorageError(f"There is no request in {reader.directory} for {visible(capture.url)}")
     if opts.curl:
-        print(curl(capture.url, sent))
+        print(_curl(capture.url, sent))
         return
     page = reader.read(capture)
     received = HttpMessage(page.start_line, page.headers, page.payload)

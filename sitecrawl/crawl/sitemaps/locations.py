@@ -96,13 +96,13 @@ def on_page(body: bytes, page: PageItem) -> list[Url]:
 
 def _names_one(tag: str, attributes: dict[str, str | None], text: str) -> bool:
     if tag == "a":
-        return is_name(text) or is_name(attributes.get("title") or "")
+        return _is_name(text) or _is_name(attributes.get("title") or "")
     relations = (attributes.get("rel") or "").lower().split()
     media_type = (attributes.get("type") or "").lower().strip()
     return tag == "link" and ("sitemap" in relations or ("alternate" in relations and media_type in _FEEDS))
 
 
-def is_name(text: str) -> bool:
+def _is_name(text: str) -> bool:
     """Whether a link's text calls its target a site map, in one of many languages."""
     plain = _SEPARATOR.sub("", text.casefold())
     return any(word in plain and len(plain) <= len(word) * _WORDS_AROUND for word in _names())

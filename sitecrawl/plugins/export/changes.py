@@ -58,7 +58,7 @@ _MAGIC: Final = "sitecrawl exported"
 _FORMAT: Final = 1
 
 
-class Change(NamedTuple):
+class _Change(NamedTuple):
     """The change of one URL."""
 
     what: str
@@ -105,13 +105,13 @@ def spans_since(pages: Pages, since: float) -> _Spans:
     return {name: (store.last_before(since), store.last_id) for name, store in pages.stores}
 
 
-def changes(pages: Pages, spans: _Spans, wanted: PageFilter = _ALL) -> Iterator[Change]:
+def changes(pages: Pages, spans: _Spans, wanted: PageFilter = _ALL) -> Iterator[_Change]:
     """Those of `pages` whose newest captures are `wanted`; oldest first, as far as each store has them so."""
     found = (_of_store(pages, number, spans, wanted) for number in range(len(pages.readers)))
     return heapq.merge(*found, key=lambda change: change.now.capture.fetched)
 
 
-def _of_store(pages: Pages, number: int, spans: _Spans, wanted: PageFilter) -> Iterator[Change]:
+def _of_store(pages: Pages, number: int, spans: _Spans, wanted: PageFilter) -> Iterator[_Change]:
     reader = pages.readers[number]
     for chunk in batches(reader.telling(*spans[pages.name_of(reader)], wanted), _CHUNK):
         known = _known(pages, spans, {capture.url_key for capture in chunk})
@@ -147,15 +147,15 @@ def _page(pages: Pages, found: _Found, capture: Capture | None = None) -> Export
     return pages.page_of(reader, capture)
 
 
-def _change(now: ExportedPage, before: ExportedPage | None) -> Iterator[Change]:
+def _change(now: ExportedPage, before: ExportedPage | None) -> Iterator[_Change]:
     was_page = before is not None and before.capture.kind == "page"
     kind = now.capture.kind
     if kind == "page" and not was_page:
-        yield Change(NEW, now, None)
+        yield _Change(NEW, now, None)
     elif kind == "page" and before is not None and not _is_same(now, before):
-        yield Change(CHANGED, now, before)
+        yield _Change(CHANGED, now, before)
     elif kind != "page" and was_page:
-        yield Change(MOVED if kind == "redirect" else GONE, now, before)
+        yield _Change(MOVED if kind == "redirect" else GONE, now, before)
 
 
 def _is_same(now: ExportedPage, before: ExportedPage) -> bool:
@@ -179,7 +179,7 @@ def _is_same(now: ExportedPage, before: ExportedPage) -> bool:
 _COLUMNS: Final = ("change", "url", "fetched", "before", "status", "title", "to")
 
 
-def _facts(change: Change) -> dict[str, Any]:
+def _facts(change: _Change) -> dict[str, Any]:
     now, before = change.now.capture, change.before
     return {
         "change": change.what,
@@ -192,17 +192,17 @@ def _facts(change: Change) -> dict[str, Any]:
     }
 
 
-def _with_diff(change: Change) -> dict[str, Any]:
+def _with_diff(change: _Change) -> dict[str, Any]:
     return {**_facts(change), "diff": "\n".join(change.diff())}
 
 
-def _line(change: Change) -> str:
+def _line(change: _Change) -> str:
     now = change.now.capture
     led = f" -> {one_line(now.redirect_to)}" if now.redirect_to else ""
     return f"{change.what:<8}  {time_of(now)}  {now.status:>6}  {one_line(now.url)}{led}"
 
 
-def _lines(change: Change) -> str:
+def _lines(change: _Change) -> str:
     return "\n".join([_line(change), *(f"    {one_line(line)}" for line in change.diff())])
 
 
@@ -230,7 +230,7 @@ _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U
 """What XML has not (section 2.2)."""
 
 
-def atom(found: Iterable[Change], name: str, *, with_diffs: bool) -> Iterator[str]:
+def atom(found: Iterable[_Change], name: str, *, with_diffs: bool) -> Iterator[str]:
     """The lines of a feed of the crawl called `name`, as the changes come."""
     title = _text(f"Changes of {name}")
     yield '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
@@ -243,7 +243,7 @@ def atom(found: Iterable[Change], name: str, *, with_diffs: bool) -> Iterator[st
     yield f"<updated>{iso_of(newest or time.time())}</updated>\n</feed>\n"
 
 
-def _entry(change: Change, *, with_diffs: bool) -> str:
+def _entry(change: _Change, *, with_diffs: bool) -> str:
     title = (change.now if change.before is None or change.now.capture.kind == "page" else change.before).title
     at = iso_of(change.now.capture.fetched)
     url = _NO_CHARACTER.sub("\ufffd", change.url)

@@ -18,7 +18,7 @@ from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.console.commands.page import _resent, curl
+from sitecrawl.console.commands.page import _curl, _resent
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.record import MASK, HttpMessage
 
@@ -243,9 +243,9 @@ class TestThroughAProxy:
 def test_a_body_in_a_command():
     """Quotes hold, masked headers are left out, and what is binary is refused."""
     headers = [(b"Host", b"a"), (b"Cookie", MASK), (b"X", b"it's"), (b"Content-Length", b"3")]
-    words = shlex.split(curl("http://a/?q='", HttpMessage(b"POST /?q=' HTTP/1.1", headers, b"a'b")))
+    words = shlex.split(_curl("http://a/?q='", HttpMessage(b"POST /?q=' HTTP/1.1", headers, b"a'b")))
     assert words[words.index("--request") :] == [
         "--request", "POST", "--header", "Host: a", "--header", "X: it's", "--data-raw", "a'b", "http://a/?q='",
     ]  # fmt: skip
     with pytest.raises(OptionError, match="binary"):
-        curl("http://a/", HttpMessage(b"POST / HTTP/1.1", headers, b"\xff"))
+        _curl("http://a/", HttpMessage(b"POST / HTTP/1.1", headers, b"\xff"))

@@ -12,7 +12,15 @@ from shareddata import shared
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.sitemaps.entry import Form, ParseReport
-from sitecrawl.crawl.sitemaps.locations import SitemapAnswer, in_robots, is_name, is_sitemap, may_list, on_page, usual
+from sitecrawl.crawl.sitemaps.locations import (
+    SitemapAnswer,
+    _is_name,
+    in_robots,
+    is_sitemap,
+    may_list,
+    on_page,
+    usual,
+)
 from sitecrawl.page.links import read_page
 from sitecrawl.urls.url import parse
 
@@ -111,14 +119,14 @@ class TestFrontPage:
     )  # fmt: skip
     def test_name(self, text: str) -> None:
         """A link's text names a site map in many languages."""
-        assert is_name(text)
+        assert _is_name(text)
 
     @pytest.mark.parametrize(
         "text", ["", "map", "site", "How to write a sitemap for your new web shop", "mapa", "Plan", "!!", "Contents"]
     )
     def test_no_name(self, text: str) -> None:
         """Other words do not, nor does a sentence about site maps."""
-        assert not is_name(text)
+        assert not _is_name(text)
 
     def test_links(self) -> None:
         """Anchors by their text or title, `rel=sitemap`, and feeds; relative to the page's base, each once."""

@@ -10,7 +10,7 @@ from pagestore_helpers import STARTED, exchange, page
 from sitecrawl.page.items import Exchange
 from sitecrawl.pagestore import PageReader, WarcStore
 from sitecrawl.pagestore.workers import open_pages
-from sitecrawl.plugins.export.changes import Change, changes
+from sitecrawl.plugins.export.changes import _Change, changes
 from sitecrawl.plugins.export.pages import Pages
 
 HTML = [(b"Content-Type", b"text/html; charset=utf-8")]
@@ -35,7 +35,7 @@ def store(directory: Path, *exchanges: Exchange) -> int:
     return before
 
 
-def found(directory: Path, *, since: float = 1) -> list[Change]:
+def found(directory: Path, *, since: float = 1) -> list[_Change]:
     with open_pages(directory) as reader, Pages(reader) as pages:
         spans = {name: (one.last_before(STARTED + since * DAY), one.last_id) for name, one in pages.stores}
         return list(changes(pages, spans))
