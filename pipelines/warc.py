@@ -1,23 +1,19 @@
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.page.items import Exchange, PageItem
-
-
-class _Store(Protocol):
-    """Where exchanges go: a `WarcStore`, or `Fetches`, which store a page when its fetch is over."""
-
-    def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
+from sitecrawl.crawl.fetches import Fetches
+from sitecrawl.page.items import PageItem
+from sitecrawl.pagestore.warc_store import WarcStore
 
 
 class WarcPipeline:
     """Stores pages in the crawl directory's WARC files and page index. Other items pass."""
 
-    def __init__(self, store: _Store) -> None:
+    def __init__(self, store: Fetches | WarcStore) -> None:
         self._store = store
 
     @classmethod

@@ -186,7 +186,7 @@ class DownloadHandler(BaseDownloadHandler):
             method=request.method,
             target=url.target,
             host=url.host,
-            endpoint=_endpoint(url),
+            endpoint=_endpoint(url.scheme, url.host),
             headers=self._access.sent(
                 url.href,
                 url.host,
@@ -213,20 +213,6 @@ class DownloadHandler(BaseDownloadHandler):
 
 class _Arriving:
     """A response under way: sends Scrapy's signals, and stops if a receiver says so."""
-
-    __slots__ = (
-        "_crawler",
-        "_download",
-        "_enough",
-        "_headers",
-        "_is_proxied",
-        "_request",
-        "_shown",
-        "_size",
-        "_started",
-        "_stop",
-        "_warn_size",
-    )
 
     def __init__(
         self,
@@ -356,21 +342,13 @@ def _url(request: Request) -> Url:
         raise UnsupportedURLSchemeError(str(error)) from error
 
 
-def _endpoint(url: Url) -> http.Endpoint:
-    return _endpoint_of(url.scheme, url.host)
-
-
 @lru_cache(maxsize=1 << 12)
-def _endpoint_of(scheme: str, name: str) -> http.Endpoint:
+def _endpoint(scheme: str, name: str) -> http.Endpoint:
     port = _PORTS[scheme]
-    if _has_port(name):
+    if ":" in name and not name.endswith("]"):
         name, _, digits = name.rpartition(":")
         port = int(digits)
     return http.Endpoint(scheme == "https", name.strip("[]"), port)
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host and not host.endswith("]")
 
 
 def _proxy(proxy: str | None) -> http.Proxy | None:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from email.message import Message
 from http.cookiejar import http2time  # type: ignore[attr-defined]
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, cast
 from urllib.request import Request as StandardRequest
 
@@ -87,9 +88,10 @@ class CookieStore:
         message = Message()
         message.add_header("Set-Cookie", _as_rfc6265(text))
         asked = StandardRequest(url)  # noqa: S310 - nothing is opened
+        answer = cast(Any, SimpleNamespace(info=lambda: message))
         before = _facts(jar)
         with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
-            made = jar.make_cookies(cast(Any, _Answer(message)), asked)  # those that it ends are out of the jar now
+            made = jar.make_cookies(answer, asked)  # those that it ends are out of the jar now
         self._put(site, jar, [one for one in made if _POLICY.set_ok(one, asked)], before)
 
     def give(self, url: str, cookies: Mapping[str, str]) -> None:
@@ -259,13 +261,3 @@ def _new_jar() -> http.cookiejar.CookieJar:
 
 def _facts(jar: http.cookiejar.CookieJar) -> set[tuple[Any, ...]]:
     return {(one.domain, one.path, one.name, one.value, one.expires) for one in jar}
-
-
-class _Answer:
-    """The part of a response that `http.cookiejar` uses."""
-
-    def __init__(self, headers: Message) -> None:
-        self._headers = headers
-
-    def info(self) -> Message:
-        return self._headers

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, AnyLimit
@@ -67,27 +67,18 @@ class PageOptions:
     budget: Budget = budget.DEFAULT
 
 
-class PageReader(Protocol):
-    """`read_page`, or a function that has it done in another process."""
-
-    def __call__(
-        self, url: str, body: bytes, headers: Headers, *, met: Counter[AnyLimit] | None = None
-    ) -> PageItem: ...
-
-
 def read_page(
     url: str,
     body: bytes,
     headers: Headers,
     *,
     options: PageOptions = PageOptions(),
-    agent: str = AGENT,
     met: Counter[AnyLimit] | None = None,
 ) -> PageItem:
     """Read the headers and body of a response to a request for `url`.
 
-    The rest of the `PageItem`, such as status and depth, is left to the caller. `body` is without content coding;
-    `agent` is the name by which robots directives address us. `met` counts exceeded limits: `SCHEMES` and
+    The rest of the `PageItem`, such as status and depth, is left to the caller. `body` is without content coding.
+    `met` counts exceeded limits: `SCHEMES` and
     `URL_LENGTH` by distinct hrefs. Nothing in `body` or `headers` raises; an invalid `url` raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize, schemes=CRAWLED).href
@@ -96,7 +87,7 @@ def read_page(
     page = PageItem(url.partition("#")[0], content_type=content_type, size=len(body), body=body)
     page.charset = _charset(content_type, declared.charset, body)
     met = Counter() if met is None else met
-    robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
+    robots = robots_of_headers(_values(headers, b"x-robots-tag"), AGENT)
     markup = _html_elements(page, options, met)
     found = markup.found
     facts = [element for element in found if element[0] != "a"]  # nearly all are, and by number it takes a third
@@ -109,7 +100,7 @@ def read_page(
     def read_one(element: Element) -> None:
         nonlocal robots
         if element.tag == "meta":
-            robots |= _read_meta(element, links, agent)
+            robots |= _read_meta(element, links)
         elif element.tag in _READERS:
             _READERS[element.tag](element, page, links)
 
@@ -260,12 +251,12 @@ def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool
     return next((relation for relation in _PAGE_RELATIONS if relation in tokens), None), nofollow
 
 
-def _read_meta(element: Element, links: LinkSet, agent: str) -> Robots:
+def _read_meta(element: Element, links: LinkSet) -> Robots:
     """Add a refresh's link; return robots directives for us, if any."""
     content = element.attributes.get("content") or ""
     if (element.attributes.get("http-equiv") or "").lower() == "refresh" and (target := refresh_target(content)):
         links.add(target, "refresh")
-    if (element.attributes.get("name") or "").strip().lower() in {"robots", agent.lower()}:
+    if (element.attributes.get("name") or "").strip().lower() in {"robots", AGENT.lower()}:
         return robots_of_meta(content)
     return Robots()
 

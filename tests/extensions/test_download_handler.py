@@ -110,7 +110,7 @@ def test_a_url_says_where_to_connect_and_what_to_ask_for(
     request = Request("http://x")
     request._url = url  # as it is: Scrapy would escape it
     parsed = _url(request)
-    assert (_endpoint(parsed), parsed.target) == (endpoint, target)
+    assert (_endpoint(parsed.scheme, parsed.host), parsed.target) == (endpoint, target)
 
 
 @pytest.mark.parametrize("url", ["http://a b/", "http://named.example%5C@other.example:x/", "ftp://a.example/"])

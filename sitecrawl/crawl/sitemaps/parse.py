@@ -13,7 +13,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -33,9 +33,12 @@ from sitecrawl.crawl.sitemaps.entry import (
 from sitecrawl.crawl.sitemaps.parse_xml import ROOTS, read_xml
 from sitecrawl.page import charset
 from sitecrawl.page.codings import MAX_MEMBERS
-from sitecrawl.page.links import PageReader, read_page
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import read_page
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url
 
+_ReadPage = Callable[..., PageItem]
+"""`read_page`, or a function that has it done in another process."""
 _MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = zlib.MAX_WBITS | 16
 _PIECE: Final = 64 << 10
@@ -146,7 +149,7 @@ def read_in_steps(
     *,
     label: str | None = None,
     limits: Limits = LIMITS,
-    page_reader: PageReader = read_page,
+    page_reader: _ReadPage = read_page,
 ) -> Iterator[list[Entry]]:
     """As `read_sitemap`, in steps: each yields the entries, perhaps none, that end in the next `_CHUNK` bytes, so
     that the caller can pause. HTML and JSON are one step.
@@ -314,7 +317,7 @@ def _read_json(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -
 
 
 def _read_html(
-    pieces: Iterable[str], url: str | None, report: ParseReport, page_reader: PageReader
+    pieces: Iterable[str], url: str | None, report: ParseReport, page_reader: _ReadPage
 ) -> Iterator[Entry]:
     if url is None:
         return

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -269,7 +270,7 @@ def _mended_store(directory: Path, manifest: Manifest, *, is_damaged: bool) -> P
         if not any(problem.repairable for problem in check_store(state, [])):
             return state.position
         whole = replace(state, position=state.position or Position())
-        position = rebuild(whole, referrer=_Referrers(database, Fingerprinter(*manifest.keying)).of)
+        position = rebuild(whole, referrer=partial(_referrer_of, database, Fingerprinter(*manifest.keying)))
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
         batch = database.batch()
         batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
@@ -277,19 +278,13 @@ def _mended_store(directory: Path, manifest: Manifest, *, is_damaged: bool) -> P
     return position
 
 
-@dataclass(frozen=True, slots=True)
-class _Referrers:
-    """Where the frontier found the URLs that were fetched by GET: no WARC record has that."""
-
-    database: Database
-    fingerprints: Fingerprinter
-
-    def of(self, url: str) -> str | None:
-        (record,) = readable(self.database, [self.fingerprints.url(url_key(url))])
-        if record is None or record.referrer == NO_REFERRER:
-            return None
-        (referrer,) = readable(self.database, [record.referrer])
-        return None if referrer is None else referrer.url
+def _referrer_of(database: Database, fingerprints: Fingerprinter, url: str) -> str | None:
+    """Where the frontier found a URL that was fetched by GET: no WARC record has that."""
+    (record,) = readable(database, [fingerprints.url(url_key(url))])
+    if record is None or record.referrer == NO_REFERRER:
+        return None
+    (referrer,) = readable(database, [record.referrer])
+    return None if referrer is None else referrer.url
 
 
 def _refuse_other_version(path: Path) -> None:

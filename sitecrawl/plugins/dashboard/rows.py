@@ -10,7 +10,7 @@ import contextlib
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sitecrawl.base.errors import StorageError
@@ -40,23 +40,22 @@ NO_ROWS: Final[Mapping[str, list[_Row]]] = {"hosts": [], "held": [], "errors": [
 class Tables:
     """The rows of what this process has."""
 
-    def __init__(self, crawl: Crawl, meter: Meter, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, crawl: Crawl, meter: Meter) -> None:
         self._ours = crawl.ours
         self._refusals = crawl.refusals
         self._meter = meter
         self._politeness = configuration.politeness(crawl.crawler.settings)
         self._held = HeldSets(crawl.database, looked_at=_HELD_LOOKED_AT)
-        self._clock = clock
         self._found: Rows = dict(NO_ROWS)
         self._until = 0.0
 
     def now(self) -> Rows:
         """The last ones, or new ones where these are old."""
-        begun = self._clock()
+        begun = time.monotonic()
         if begun >= self._until:
             with contextlib.suppress(StorageError):  # the crawl is being stopped, and its files may be closed
                 self._found = {"hosts": self._hosts(), "held": self._held_back(), "errors": self._errors()}
-            end = self._clock()
+            end = time.monotonic()
             self._until = end + max(_SECONDS, _SHARE * (end - begun))
         return self._found
 
@@ -69,7 +68,7 @@ class Tables:
         return [self._host_row(host) for host in heapq.nlargest(_SHOWN, live, key=lambda host: host.queued)]
 
     def _host_row(self, host: Host) -> _Row:
-        wait = max(0.0, host.free_at - self._clock())
+        wait = max(0.0, host.free_at - time.monotonic())
         return {
             "host": host.name,
             "waiting": host.queued,

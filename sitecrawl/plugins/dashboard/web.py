@@ -52,7 +52,7 @@ class Backend:
         self._was_told = asyncio.Event()
         """How the crawl ended."""
 
-    async def get(self, path: str, fields: dict[str, str]) -> _HttpAnswer:
+    async def get(self, path: str) -> _HttpAnswer:
         if path in _FILES:
             name, kind = _FILES[path]
             content = files("sitecrawl.plugins.dashboard").joinpath("static", name).read_bytes()
@@ -183,11 +183,10 @@ class _Page(Resource):
         return NOT_DONE_YET
 
     async def _get(self, request: Request, path: str) -> None:
-        fields = {_text(name): _text(values[-1]) for name, values in request.args.items()}
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
         try:
-            answer = await self._backend.get(path, fields)
+            answer = await self._backend.get(path)
         except Exception as error:  # noqa: BLE001 - it is logged
             answer = _failed(error)
         if not gone:
@@ -225,7 +224,3 @@ def _header(request: Request, name: str) -> str:
     """A header's value, a character for a byte; of one that came twice, what nobody admits."""
     values = request.requestHeaders.getRawHeaders(name.encode("ascii"), [])
     return b", ".join(values).decode("latin-1")  # whatever bytes they are: Twisted takes them for UTF-8
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")

@@ -92,8 +92,7 @@ class Kept:
     what differs from page to page.
     """
 
-    def __init__(self, max_size: int = _MAX_SIZE) -> None:
-        self._max_size = max_size
+    def __init__(self) -> None:
         self._answers: OrderedDict[str, ProxyAnswer] = OrderedDict()
         self._size = 0
 
@@ -109,7 +108,7 @@ class Kept:
             return
         self._answers[exchange.url] = ProxyAnswer(exchange.status, exchange.headers, exchange.body)
         self._size += len(exchange.body)
-        while self._size > self._max_size:
+        while self._size > _MAX_SIZE:
             self._size -= len(self._answers.popitem(last=False)[1].body)
 
 

@@ -31,12 +31,12 @@ class _Verdict(NamedTuple):
     advice: str = ""
 
 
-def _verdict(case: Case, now: Callable[[], float] = time.time) -> _Verdict:
+def _verdict(case: Case) -> _Verdict:
     """What is to be said of a URL first."""
     if case.record is None:
         return next(_unknown(case))
     of: Callable[[Case, UrlRecord], _Verdict] | None = _ENDED.get(case.record.state)
-    return of(case, case.record) if of is not None else next(_waiting(case, case.record, now()))
+    return of(case, case.record) if of is not None else next(_waiting(case, case.record))
 
 
 # What has come to an end
@@ -111,7 +111,7 @@ _SAME_AGAIN: Final = {
 # What waits
 
 
-def _waiting(case: Case, record: UrlRecord, now: float) -> Iterator[_Verdict]:
+def _waiting(case: Case, record: UrlRecord) -> Iterator[_Verdict]:
     yield from _held(case)
     yield from _not_answering(case, record)
     if case.is_full:
@@ -120,6 +120,7 @@ def _waiting(case: Case, record: UrlRecord, now: float) -> Iterator[_Verdict]:
         text = f"It waits: the crawl has fetched {most} pages, as many as max_pages allows"
         yield _Verdict("full", text, "resume the crawl with a greater max_pages")
     yield from _ended(case)
+    now = time.time()
     rest = (case.host.rests_until if case.host is not None else 0.0) - now
     if rest > _SOON:
         text = f"It waits: its host rests until {moment(now + rest)}"
@@ -244,7 +245,7 @@ class _Explanation:
             yield from (f"  {'':<{width}}  {line}" for line in rest)
 
 
-def why(source: Source, text: str, now: Callable[[], float] = time.time) -> _Explanation:
+def why(source: Source, text: str) -> _Explanation:
     """Why the URL that a person typed was fetched, waits, or is not known.
 
     Raises `OptionError` for what is no URL, `StorageError` for what cannot be read.
@@ -252,4 +253,4 @@ def why(source: Source, text: str, now: Callable[[], float] = time.time) -> _Exp
     case = Case.of(source, text)
     evidence = {about: words for about, say in ALL.items() if (words := say(case))}
     url = case.record.url if case.record is not None else case.url.href
-    return _Explanation(url, case.record is not None, _verdict(case, now), evidence)
+    return _Explanation(url, case.record is not None, _verdict(case), evidence)

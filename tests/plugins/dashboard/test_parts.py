@@ -303,7 +303,7 @@ def test_who_asks_while_the_crawl_ends() -> None:
     async def story() -> None:
         monitor: Any = Ending()
         backend = Backend(monitor, cast(Any, None))
-        asking = asyncio.create_task(backend.get("overview", {}))
+        asking = asyncio.create_task(backend.get("overview"))
         await asyncio.sleep(0)
         assert not found
         monitor.last = "ended"  # the last word of the others
