@@ -28,7 +28,7 @@ from middlewares.refusals import Challenge
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import AnyLimit
-from sitecrawl.base.pauses import Pause
+from sitecrawl.base.pauses import DoublingPause
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.download_errors import InWant, LimitExceeded, PrivateAddress
@@ -121,7 +121,7 @@ class RobotsMiddleware:
         """Hosts already logged as exempt."""
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
         """Requests under way, by root; the result is None if broken off."""
-        self._silent: LocalCache[str, Pause] = LocalCache(MAX_HOSTS)
+        self._silent: LocalCache[str, DoublingPause] = LocalCache(MAX_HOSTS)
         """Roots without an answer that rendered pages want parts of: they are not asked for a while, twice as long
         each time, because each of these pages would ask again."""
         self._resting: LocalCache[bytes, None] = LocalCache(_MAX_RESTING)
@@ -212,7 +212,9 @@ class RobotsMiddleware:
     def _note_silence(self, root: str) -> None:
         if not self._is_silent(root):
             before = self._silent.pop(root, None)
-            self._silent[root] = Pause.after(before, time.monotonic(), first=_FIRST_SILENCE, longest=_LONGEST_SILENCE)
+            self._silent[root] = DoublingPause.after(
+                before, time.monotonic(), first=_FIRST_SILENCE, longest=_LONGEST_SILENCE
+            )
 
     def _is_excepted(self, url: Url) -> bool:
         """Whether a sheet exempts `url`."""

@@ -25,9 +25,9 @@ from sitecrawl.cluster.entries import unpack_entry
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.outside import CrawlOnRedis, Piece, Replaced
 from sitecrawl.cluster.snapshots import unpack_part
-from sitecrawl.crawldir.database import FAMILIES, Batch, Database
+from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import CrawlDirectory, database_to_read, manifest_of
-from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, PAGES, SEEN_SERIAL
+from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import policy_named
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Move, Sums, forget, region_of_row, write_rows
@@ -141,15 +141,6 @@ def copied(crawl: CrawlOnRedis, stores: Sequence[Path] = ()) -> Iterator[Path]:
             with WorkersReader(place, stores, void_captures(crawl, stores)) as workers:
                 merge(workers, place)
         yield place
-
-
-def forget_partitions(batch: Batch) -> None:
-    """All that a database knows of any partition."""
-    for family in FAMILIES:
-        if family != "meta":
-            batch.delete_between(family)
-    for name in (COUNTS, LEVELS, JUDGE, LEDGER, SEEN_SERIAL, LINKS_READ):
-        batch.delete("meta", name)
 
 
 class Copying:

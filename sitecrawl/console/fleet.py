@@ -27,7 +27,6 @@ from sitecrawl.cluster.line import VARIABLE, Ear
 from sitecrawl.console.status_line import Status, StatusLine, TimeLeft
 from sitecrawl.console.summary import Share
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
-from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 
 logger = logging.getLogger(__name__)
@@ -247,11 +246,6 @@ class Fleet:
         for worker in self._workers.values():
             if worker.process.poll() is None:
                 worker.process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
-
-
-def places_in(directory: Path, workers: int) -> list[Path]:
-    """The directories of so many workers."""
-    return [directory / f"{WORKER_PREFIX}{number}" for number in range(1, workers + 1)]
 
 
 def _log_of(place: Path) -> Path:

@@ -25,7 +25,7 @@ from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.own_redis import OwnRedis, Running, redis_server
 from sitecrawl.console.entry_points import commands_are_here
-from sitecrawl.console.fleet import POLL, Fleet, Team, alone_in, places_in
+from sitecrawl.console.fleet import POLL, Fleet, Team, alone_in
 from sitecrawl.console.greeting import first_lines, how_to_stop
 from sitecrawl.console.progress import how_to_resume, say_summary
 from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
@@ -33,7 +33,7 @@ from sitecrawl.console.summary import Share, summary_of
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, HELD_BACK
-from sitecrawl.crawldir.directory import workers_below
+from sitecrawl.crawldir.directory import WORKER_PREFIX, workers_below
 from sitecrawl.frontier.contract import Figures
 from sitecrawl.pagestore.workers import stores_of
 
@@ -88,7 +88,7 @@ class ManyWorkers:
         team = Team(self.directory, line, self._greeting())
         with alone_in(self.directory), self._redis() as redis:
             besides = [*self.besides, *self._on(redis)]
-            places = places_in(self.directory, self.workers)
+            places = [self.directory / f"{WORKER_PREFIX}{number}" for number in range(1, self.workers + 1)]
             logger.info("%d workers crawl; what they print is in %s", self.workers, self.directory / "worker-*.log")
             alive = () if redis.alive is None else (redis.alive,)
             hidden = {HIDDEN_WORDS: json.dumps(parted(sys.orig_argv[1:])[1])}

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import connect_async, connect_to_renew
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.join import Joined, begin
@@ -49,10 +48,3 @@ def shared_frontier(
     renewing = partial(connect_to_renew, options.redis, cluster=joined.is_cluster)
     renewal = Renewal(leases, steps.keys, holdings.session, renewing, clock=time.monotonic)
     return SharedFrontier(partitions, store, renewal, run=run, watch=options.watch, seeds_key=options.seeds_key)
-
-
-def board_of(joined: Joined, session: str) -> Board:
-    """The board of the workers, over a connection of its own."""
-    options = joined.options
-    line = connect_async(options.redis, cluster=joined.is_cluster)
-    return Board(Steps(line, Keys(options.crawl, options.shards)), session)

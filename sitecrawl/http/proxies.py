@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from sitecrawl.base.errors import how_to_install
-from sitecrawl.base.pauses import Pause
+from sitecrawl.base.pauses import DoublingPause
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import Want
 from sitecrawl.http.connection import Connection, authority
@@ -111,7 +111,7 @@ class Proxies:
         self._clock = clock
         self._ways: OrderedDict[Proxy | None, None] = OrderedDict()
         """Proxies (None: no proxy) that brought answers, the latest last."""
-        self._down: dict[Proxy, Pause] = {}
+        self._down: dict[Proxy, DoublingPause] = {}
         """Pauses of proxies that are left alone."""
         self._asking: dict[Proxy, asyncio.Task[bool]] = {}
 
@@ -154,7 +154,7 @@ class Proxies:
             return  # it was under way before
         if outage is not None and outage.seconds == _FIRST_PAUSE:  # of a moment's outage nobody need hear
             logger.warning("The proxy %s %s: what goes through it waits", proxy.authority, why)
-        self._down[proxy] = Pause.after(outage, now, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
+        self._down[proxy] = DoublingPause.after(outage, now, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
 
     async def _is_there(self, proxy: Proxy) -> bool:
         if (asking := self._asking.get(proxy)) is None:

@@ -20,12 +20,13 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.cluster.copy import Copying, Losses, forget_partitions, untold_captures
+from sitecrawl.cluster.copy import Copying, Losses, untold_captures
 from sitecrawl.cluster.entries import Bundle
 from sitecrawl.cluster.outside import FAR, FIELDS, CrawlOnRedis, fields_of
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Tally
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, SEEN_SERIAL
 from sitecrawl.frontier.urls.counts import PartCounts
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.pagestore.collecting import merge
@@ -91,9 +92,8 @@ class _Check:
 
     def _log_faults(self, partition: int) -> Iterator[Problem | str]:
         """Find faults in the rows of a partition."""
-        losses, batch = Losses(), self._database.batch()
-        forget_partitions(batch)
-        self._database.write(batch, sync=False)
+        losses = Losses()
+        self._forget_copies()
         try:
             counts = Copying(self._crawl, self._database, losses).take(partition)
         except CorruptFile as error:
@@ -109,9 +109,8 @@ class _Check:
 
     def _page_faults(self, directories: Sequence[Path]) -> Iterator[Problem]:
         """Compare the pages that the frontier counts as stored with those that are."""
-        database, batch = self._database, self._database.batch()
-        forget_partitions(batch)
-        database.write(batch, sync=False)
+        database = self._database
+        self._forget_copies()
         Copying(self._crawl, database, Losses()).take_all()
         place, void = database.path.parent, untold_captures(self._crawl, directories)
         with WorkersReader(place, directories, void, once=False) as workers:
@@ -122,6 +121,16 @@ class _Check:
             yield from check_pages(
                 database, index, self._crawl.fingerprints, last_id=index.newest, forgotten=counts.forgotten
             )
+
+    def _forget_copies(self) -> None:
+        """Empty the database of all that it knows of any partition."""
+        batch = self._database.batch()
+        for family in FAMILIES:
+            if family != "meta":
+                batch.delete_between(family)
+        for name in (COUNTS, LEVELS, JUDGE, LEDGER, SEEN_SERIAL, LINKS_READ):
+            batch.delete("meta", name)
+        self._database.write(batch, sync=False)
 
 
 def _of(partition: int, faults: Iterable[object]) -> list[str]:

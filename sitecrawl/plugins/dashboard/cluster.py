@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sitecrawl.cluster.board import Board, Heard, News
+from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.crawl.build import Crawl
-from sitecrawl.crawl.shared_frontiers import board_of
 from sitecrawl.crawl.sharing import process_name
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.left import last_fetches
@@ -179,7 +180,9 @@ def begin(crawl: Crawl, actions: ClusterActions, spider: str) -> _ClusterMonitor
     """Watch the crawl with the others."""
     assert crawl.ours.team is not None
     assert crawl.joined is not None
-    board = board_of(crawl.joined, crawl.peers.session)
+    options = crawl.joined.options
+    line = connect_async(options.redis, cluster=crawl.joined.is_cluster)  # of the board alone: the crawl never waits
+    board = Board(Steps(line, Keys(options.crawl, options.shards)), crawl.peers.session)
     return _ClusterMonitor(crawl, crawl.ours.team, board, actions, spider=spider)
 
 
