@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -22,30 +23,21 @@ PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"
 """Priority of the file's settings: between the spider's and the command line's."""
 
 
-class Job(Protocol):
-    """A job file that was read."""
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The contents of the job file `path`."""
 
-    @property
-    def path(self) -> Path: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def spider(self) -> str:
-        """The only spider that may run it; empty for any."""
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """Arguments of all site spiders: texts, or lists of texts that may contain commas."""
-
-    @property
-    def own(self) -> Mapping[str, str]:
-        """Arguments of this spider; paths in them are relative to the file."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-    @property
-    def warning(self) -> str:
-        """Warning of secrets in a file that others can read; empty for none."""
+    path: Path
+    name: str
+    spider: str
+    """The only spider that may run it; empty for any."""
+    arguments: Mapping[str, Any]
+    """Arguments of all site spiders: texts, or lists of texts that may contain commas."""
+    own: Mapping[str, str]
+    """Arguments of this spider; paths in them are relative to the file."""
+    settings: Mapping[str, Any]
+    warning: str = ""
+    """Warning of secrets in a file that others can read; empty for none."""
 
 
 class JobFiles(Protocol):

@@ -14,8 +14,8 @@ from typing import Any, Final
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.base.text_files import Wrong
-from sitecrawl.base.yamlnodes import Part, read_yaml
 from sitecrawl.plugins.export.sources import SELECTORS, BadSource, PageText, Source, pattern_of, source_of
+from sitecrawl.plugins.extract.yaml_nodes import YamlPart, read_yaml
 from sitecrawl.urls.url import parse
 
 _MAX_DIGITS: Final = 100
@@ -217,7 +217,7 @@ def read_rules(path: Path) -> RuleSet:
     return files[0]
 
 
-def _file(path: Path, root: Part) -> RuleSet:
+def _file(path: Path, root: YamlPart) -> RuleSet:
     values = root.mapping(("follow", "rules"))
     follows_all, follow = _follow(values["follow"]) if "follow" in values else (True, [])
     if "rules" not in values:
@@ -232,7 +232,7 @@ def _file(path: Path, root: Part) -> RuleSet:
     return RuleSet(path, rules, follows_all, follow)
 
 
-def _follow(part: Part) -> tuple[bool, list[Source]]:
+def _follow(part: YamlPart) -> tuple[bool, list[Source]]:
     if part.is_text:
         if part.text() not in ("all", "none"):
             raise part.wrong(f"follow is `all`, `none` or a list of selectors, and not {part.text()!r}")
@@ -240,7 +240,7 @@ def _follow(part: Part) -> tuple[bool, list[Source]]:
     return False, part.each(_source)
 
 
-def _rule(part: Part) -> Rule:
+def _rule(part: YamlPart) -> Rule:
     values = part.mapping(_RULE)
     for key in ("name", "fields"):
         if key not in values:
@@ -261,21 +261,21 @@ def _rule(part: Part) -> Rule:
     )
 
 
-def _name(part: Part) -> str:
+def _name(part: YamlPart) -> str:
     text = part.text()
     if not _NAME.fullmatch(text):
         raise part.wrong(f"{text!r} is no name: letters, digits and underscores make one")
     return text
 
 
-def _url_pattern(part: Part) -> Any:
+def _url_pattern(part: YamlPart) -> Any:
     try:
         return compiled(part.text())
     except BadPattern as error:
         raise part.wrong(str(error)) from None
 
 
-def _each(part: Part) -> Source:
+def _each(part: YamlPart) -> Source:
     source = _source(part)
     if source.pattern is not None:
         raise part.wrong("`each` chooses elements by css or xpath, or objects by jsonld or json, and takes no regex")
@@ -284,12 +284,12 @@ def _each(part: Part) -> Source:
     return source
 
 
-def _source(part: Part) -> Source:
+def _source(part: YamlPart) -> Source:
     """A source from a CSS selector or a mapping."""
     return _made({"css": part} if part.is_text else part.mapping(_SOURCE), part)
 
 
-def _made(values: dict[str, Part], whole: Part) -> Source:
+def _made(values: dict[str, YamlPart], whole: YamlPart) -> Source:
     kinds = [kind for kind in SELECTORS if kind in values]
     if len(kinds) > 1:
         raise values[kinds[1]].wrong(f"{kinds[0]} and {kinds[1]} exclude each other: use `any` for alternatives")
@@ -307,7 +307,7 @@ def _made(values: dict[str, Part], whole: Part) -> Source:
         raise at.wrong(str(error)) from None
 
 
-def _field(name: str, each: Source | None, part: Part) -> Field:
+def _field(name: str, each: Source | None, part: YamlPart) -> Field:
     if not _NAME.fullmatch(name):
         raise part.wrong(f"{name!r} is no name of a field: letters, digits and underscores make one")
     if name == "rule":
@@ -329,7 +329,7 @@ def _field(name: str, each: Source | None, part: Part) -> Field:
     return found
 
 
-def _sources(values: dict[str, Part], part: Part, each: Source | None) -> list[Source]:
+def _sources(values: dict[str, YamlPart], part: YamlPart, each: Source | None) -> list[Source]:
     if "any" in values:
         for key in _SOURCE:
             if key in values:
@@ -347,7 +347,7 @@ def _sources(values: dict[str, Part], part: Part, each: Source | None) -> list[S
     return found
 
 
-def _conversion(values: dict[str, Part]) -> _Conversion:
+def _conversion(values: dict[str, YamlPart]) -> _Conversion:
     kind = values["type"].text() if "type" in values else "text"
     if kind not in TYPES:
         raise values["type"].wrong(f"there is no type {kind!r}: there are {', '.join(TYPES)}")
@@ -364,7 +364,7 @@ def _conversion(values: dict[str, Part]) -> _Conversion:
     return _Conversion(kind, decimal, form.text() if form is not None else None)
 
 
-def _default(values: dict[str, Part], conversion: _Conversion, *, many: bool) -> Any:
+def _default(values: dict[str, YamlPart], conversion: _Conversion, *, many: bool) -> Any:
     if "default" not in values:
         return [] if many else None
     part = values["default"]

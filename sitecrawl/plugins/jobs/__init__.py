@@ -4,5 +4,5 @@ from sitecrawl.base.plugins import Plugin
 
 PLUGIN = Plugin(
     commands={"job": "sitecrawl.plugins.jobs.commands.job.Command"},
-    job_files="sitecrawl.plugins.jobs.job.JobFiles",
+    job_files="sitecrawl.plugins.jobs.job.TomlFiles",
 )

@@ -29,7 +29,7 @@ from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.http import written_sheets
 from sitecrawl.http.login import Login, beside, exposed
 from sitecrawl.http.written_sheets import login_problem, sheet_schema
-from sitecrawl.spiders.job_file import is_file
+from sitecrawl.spiders.job_file import Job, is_file
 from sitecrawl.urls.url import CRAWLED
 
 _SETTING: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -107,23 +107,6 @@ _TOO_LATE: Final = frozenset(
     }
 )  # fmt: skip
 """Settings that have done their work before the file is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The contents of the job file `path`."""
-
-    path: Path
-    name: str
-    spider: str
-    """The only one that may run it; empty for any."""
-    arguments: Mapping[str, Any]
-    """Of the spider, as it takes them: texts, and lists of texts, whose commas are their own."""
-    own: Mapping[str, str]
-    """Arguments of the spider's own; paths in them begin beside the file."""
-    settings: Mapping[str, Any]
-    warning: str = ""
-    """Of secrets in the file that others can read; empty for none."""
 
 
 @cache
@@ -279,7 +262,7 @@ def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, An
             yield name, value
 
 
-class JobFiles:
+class TomlFiles:
     """See `sitecrawl.spiders.job_file.JobFiles`."""
 
     read = staticmethod(read_job)
@@ -324,7 +307,7 @@ def _seeds(text: str, folder: Path) -> None:
     path = _seeds_file(text, folder)
     if path is None:
         read_seeds(text, schemes=CRAWLED)
-    elif path is not None and not path.is_file():
+    elif not path.is_file():
         raise ValueError(f"there is no file {path}")
 
 

@@ -23,10 +23,10 @@ from sitecrawl.frontier.scope import Scope
 from sitecrawl.http.sheets import Sheets
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.plugins.jobs.job import Job, job_schema, read_job
+from sitecrawl.plugins.jobs.job import job_schema, read_job
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.generic import GenericSpider
-from sitecrawl.spiders.job_file import with_job_file
+from sitecrawl.spiders.job_file import Job, with_job_file
 from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import CRAWLED, guess_url
 

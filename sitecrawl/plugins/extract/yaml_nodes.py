@@ -23,7 +23,7 @@ _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no
 _Made = TypeVar("_Made")
 
 
-class Part:
+class YamlPart:
     """A mapping, a list or a scalar of the file. Its methods raise `Wrong` if it is of another kind. Mistakes that do
     not stop reading, such as an unknown key, are added to `errors`.
     """
@@ -44,13 +44,13 @@ class Part:
     def is_list(self) -> bool:
         return isinstance(self._node, yaml.SequenceNode)
 
-    def mapping(self, known: Collection[str] | None = None) -> dict[str, Part]:
+    def mapping(self, known: Collection[str] | None = None) -> dict[str, YamlPart]:
         """Values by key; unknown keys are errors, if `known` is given."""
         if not isinstance(self._node, yaml.MappingNode):
             raise self.wrong(f"here belongs a mapping (`key: value`), not {self._kind()}")
-        values: dict[str, Part] = {}
+        values: dict[str, YamlPart] = {}
         for key_node, value_node in self._node.value:
-            key = Part(key_node, self.errors)
+            key = YamlPart(key_node, self.errors)
             name = key.text()
             if name in values:
                 self.errors.append(key.wrong(f"{name!r} stands here twice"))
@@ -58,15 +58,15 @@ class Part:
                 hint = meant(name, known) or f": there are {', '.join(known)}"
                 self.errors.append(key.wrong(f"there is no {name!r} here{hint}"))
             else:
-                values[name] = Part(value_node, self.errors)
+                values[name] = YamlPart(value_node, self.errors)
         return values
 
-    def items(self) -> list[Part]:
+    def items(self) -> list[YamlPart]:
         if not isinstance(self._node, yaml.SequenceNode):
             raise self.wrong(f"here belongs a list (`- one`), not {self._kind()}")
-        return [Part(node, self.errors) for node in self._node.value]
+        return [YamlPart(node, self.errors) for node in self._node.value]
 
-    def read(self, reader: Callable[[Part], _Made]) -> list[_Made]:
+    def read(self, reader: Callable[[YamlPart], _Made]) -> list[_Made]:
         """A list with the result of `reader`; an empty one, and an entry in `errors`, if that raises `Wrong`."""
         try:
             return [reader(self)]
@@ -74,7 +74,7 @@ class Part:
             self.errors.append(error)
             return []
 
-    def each(self, reader: Callable[[Part], _Made]) -> list[_Made]:
+    def each(self, reader: Callable[[YamlPart], _Made]) -> list[_Made]:
         """Results of `reader` for the items that it can read."""
         return [made for item in self.items() for made in item.read(reader)]
 
@@ -94,10 +94,10 @@ class Part:
         return {"scalar": "a text", "sequence": "a list", "mapping": "a mapping"}[self._node.id]
 
 
-def read_yaml(path: Path) -> Part:
+def read_yaml(path: Path) -> YamlPart:
     """Read the file's only document. Raises `OptionError`, which names file and line."""
     try:
-        return Part(_root(text_in(path, "rules")), [])
+        return YamlPart(_root(text_in(path, "rules")), [])
     except Wrong as error:
         raise OptionError(f"{path}:{error.line}: {error}") from error
 
