@@ -2,8 +2,7 @@
 
 Blocks of Markdown are taken one after the other. A part ends where the next block would make it too long, and at a
 heading once it has a quarter of the size: sections of a line or two stay together. Code and tables are cut only where
-one alone is too long. In scripts without
-spaces between words, such as Chinese, each two characters count as a word.
+one alone is too long. In scripts without spaces between words, such as Chinese, each two characters count as a word.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ its structure there are headings, paragraphs, lists, quotations, code with its l
 
 Invariant: a page costs a bounded number of steps for each of its characters, and its Markdown is at most some dozen
 times as long. So nothing is deeper than a page for people has it: eight lists, four quotations and eight tables
-within one another count, and what is within more stands beside them. What would be markup by chance is
-escaped, and links lead to http and https alone. Tables of data
-become tables of Markdown, those that only lay out the page its blocks.
+within one another count, and what is within more stands beside them. What would be markup by chance is escaped, and
+links lead to http and https alone. Tables of data become tables of Markdown, those that only lay out the page its
+blocks.
 """
 
 from __future__ import annotations

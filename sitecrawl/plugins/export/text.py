@@ -131,9 +131,9 @@ def text_of(body: bytes, content_type: str, charset: str | None) -> str | None:
     """The main text of a page of HTML, all of another text, as far as pages are read; None of what is no text."""
     if charset is None:
         return None
-    text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)
+    text = _decoded(body, content_type, charset)
     if content_type not in HTML:
-        return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+        return clean_text(text)
     extract = _extractor()
     if extract is None or too_much(text.encode("utf-8", "replace")) is not None:
         return clean_text(_every_line(text))
@@ -144,9 +144,9 @@ def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -
     """`text_of` as Markdown. Links are resolved against `url` or the page's own base."""
     if charset is None:
         return None
-    text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)
+    text = _decoded(body, content_type, charset)
     if content_type not in HTML:
-        return [Block(clean_text(text.replace("\r\n", "\n").replace("\r", "\n")), kind="code")]
+        return [Block(clean_text(text), kind="code")]
     extract = _extractor()
     if extract is not None and too_much(text.encode("utf-8", "replace")) is None:
         text, whole = _marked(text), text
@@ -155,6 +155,12 @@ def markdown_of(body: bytes, content_type: str, charset: str | None, url: str) -
         text = _unmarked(str(extract(text, main_content=is_main, **kept)))
     found = blocks_of(text, url)
     return [block._replace(text=clean_text(block.text)) for block in found]
+
+
+def _decoded(body: bytes, content_type: str, charset: str) -> str:
+    """Markup as HTML; of what is not markup, lines that end as Python's do."""
+    text = as_html(without_bom(within(body)).decode(charset, "replace"), content_type)
+    return text if content_type in HTML else text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _every_line(html: str) -> str:

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
-from sitecrawl.base.limits import (
-    LINKS,
-    READ_ELEMENTS,
-    READ_SIZE,
-    REQUISITES,
-    SCHEMES,
-    TREE_ELEMENTS,
-    TREE_SIZE,
-    URL_LENGTH,
-    AnyLimit,
-)
+from sitecrawl.base import limits
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.directives import is_language
 from sitecrawl.page.items import Link, PageItem, Reading
@@ -33,7 +24,10 @@ from sitecrawl.page.shingles import MAX_BYTES, is_sample
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
-_OF_PAGES: Final = (LINKS, READ_ELEMENTS, READ_SIZE, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)
+_OF_PAGES: Final = (
+    limits.LINKS, limits.READ_ELEMENTS, limits.READ_SIZE, limits.REQUISITES,
+    limits.SCHEMES, limits.TREE_ELEMENTS, limits.TREE_SIZE, limits.URL_LENGTH,
+)  # fmt: skip
 _MET: Final = {limit.stat: limit for limit in _OF_PAGES}
 """The limits that a page can go beyond."""
 _HEADER_LINKS: Final = 1 << 20
@@ -67,10 +61,10 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
     longest, schemes = options.max_url_length, CRAWLED if options.ftp else WEB
     page = PageItem(
         url.partition("#")[0],
-        content_type=_content_type(facts.get("content_type")),
-        charset=_charset(facts.get("charset")),
-        language=_language(facts.get("language")) if facts.get("language") is not None else None,
-        title=_text(facts.get("title")) if facts.get("title") is not None else None,
+        content_type=_string(facts.get("content_type"), "media type", lambda said: not said or is_media_type(said)),
+        charset=_string_or_none(facts.get("charset"), "charset", _is_charset),
+        language=_string_or_none(facts.get("language"), "language", is_language),
+        title=_string_or_none(facts.get("title"), "title", _is_short),
         canonical=_url(facts.get("canonical"), longest, schemes).href if facts.get("canonical") is not None else None,
         base=_url(facts.get("base"), sys.maxsize, CRAWLED).href,
         noindex=_flag(facts.get("noindex")),
@@ -104,7 +98,7 @@ def _link(values: object, longest: int, schemes: Schemes) -> Link:
     match values:
         case [url, text, kind, nofollow] if isinstance(kind, str) and kind in KINDS:
             found = _url(url, longest, schemes)
-            return Link(found.href, found.host, _text(text), kind, _flag(nofollow))
+            return Link(found.href, found.host, _string(text, "text of a link", _is_short), kind, _flag(nofollow))
     raise BadAnswer("no link")
 
 
@@ -116,31 +110,23 @@ def _url(value: object, longest: int, schemes: Schemes) -> Url:
     return url
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > TEXT_KEPT:
-        raise BadAnswer("no text of a link or title")
+def _string(value: object, what: str, is_right: Callable[[str], bool]) -> str:
+    if not isinstance(value, str) or not is_right(value):
+        raise BadAnswer(f"no {what}")
     return value
 
 
-def _content_type(value: object) -> str:
-    if not isinstance(value, str) or (value and not is_media_type(value)):
-        raise BadAnswer("no media type")
-    return value
+def _string_or_none(value: object, what: str, is_right: Callable[[str], bool]) -> str | None:
+    return None if value is None else _string(value, what, is_right)
 
 
-def _charset(value: object) -> str | None:
+def _is_charset(name: str) -> bool:
     """It chooses a codec: `rot13` must not."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or value not in charset.NAMES:
-        raise BadAnswer("no charset")
-    return value
+    return name in charset.NAMES
 
 
-def _language(value: object) -> str:
-    if not isinstance(value, str) or not is_language(value):
-        raise BadAnswer("no language")
-    return value
+def _is_short(text: str) -> bool:
+    return len(text) <= TEXT_KEPT
 
 
 def _flag(value: object) -> bool:
@@ -167,7 +153,7 @@ def _sample(value: object) -> bytes | None:
     return sample
 
 
-def _met(value: object) -> Counter[AnyLimit]:
+def _met(value: object) -> Counter[limits.AnyLimit]:
     if not isinstance(value, dict) or not value.keys() <= _MET.keys():
         raise BadAnswer("no counts of limits")
     return Counter({_MET[stat]: _number(times, 1 << 32) for stat, times in value.items()})

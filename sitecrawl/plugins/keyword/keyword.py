@@ -9,6 +9,7 @@ keyword is found wherever its letters stand, also within a word, but on one line
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -101,11 +102,7 @@ def _seen(text: str) -> str:
 
 def _least(greatest: int, holds: Callable[[int], bool]) -> int:
     """The least number for which something holds that holds for `greatest`, not for 0, and grows."""
-    low, high = 0, greatest
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return bisect_left(range(greatest), 1, lo=1, key=holds)
 
 
 def _around(text: str, start: int, end: int) -> str:

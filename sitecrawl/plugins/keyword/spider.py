@@ -9,8 +9,12 @@ its file. Nothing is followed that lies in the folder: a file is written under a
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -27,12 +31,6 @@ from sitecrawl.spiders.site import SiteSpider, name_fields
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.keyword.keyword import Found, Keyword
-
-
-import contextlib
-import os
-import re
-from hashlib import blake2b
 
 _READABLE: Final = 120
 """Characters of a name before its digits: with them well below the 143 bytes of the strictest file systems."""
