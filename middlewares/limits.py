@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.python import global_object_name
 
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl, NoParser
+from sitecrawl.base.errors import NoParser
 from sitecrawl.base.setting import NO_LIMIT
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.download_errors import LimitExceeded
@@ -27,7 +27,7 @@ from sitecrawl.crawl.requests import NOT_DECODED, VISIT
 from sitecrawl.extensions.default_headers import add_default
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.process_pool import Quarantined
-from sitecrawl.urls.url import CRAWLED, parse
+from sitecrawl.urls.url import CRAWLED, parse_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -172,7 +172,6 @@ class RequestsMiddleware(BaseSpiderMiddleware):
         return None
 
     def _name_seed(self, request: Request) -> None:
-        try:
-            self._crawl.seed_hosts.add(parse(request.url, schemes=CRAWLED).host)
-        except InvalidUrl:
-            return  # it has no host
+        url = parse_or_none(request.url, schemes=CRAWLED)
+        if url is not None:  # otherwise it has no host
+            self._crawl.seed_hosts.add(url.host)

@@ -26,7 +26,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl, SitecrawlError
+from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import AnyLimit
 from sitecrawl.base.pauses import DoublingPause
 from sitecrawl.crawl import configuration
@@ -38,7 +38,7 @@ from sitecrawl.crawl.traffic import of_exception, of_status
 from sitecrawl.frontier.urls.causes import OF_ERRORS, OF_HOSTS, WORDS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import as_utf8
-from sitecrawl.urls.url import Url, parse, target_of
+from sitecrawl.urls.url import Url, parse, parse_or_none, target_of
 
 logger = logging.getLogger(__name__)
 
@@ -105,14 +105,13 @@ class RobotsMiddleware:
         max_crawl_delay: float,
         max_retry_after: float,
     ) -> None:
-        assert crawler.stats
         self._crawler = crawler
         self._crawl = crawl
         self._agent = agent
         self._max_size = max_size
         self._max_crawl_delay = max_crawl_delay
         self._max_retry_after = max_retry_after
-        self._stats = crawler.stats
+        self._stats = crawl.stats
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
         self._bytes = 0
@@ -144,9 +143,8 @@ class RobotsMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         if request.meta.get("dont_obey_robotstxt"):
             return None
-        try:
-            url = parse(request.url)
-        except InvalidUrl:  # data:, file: and the like have no robots.txt
+        url = parse_or_none(request.url)
+        if url is None:  # data:, file: and the like have no robots.txt
             return None
         root = url.origin
         was_known = self._known(root) is not None

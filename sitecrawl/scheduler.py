@@ -24,7 +24,8 @@ from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
 from sitecrawl.base import compiled, limits
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.display import printable
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.components import own_class
@@ -32,7 +33,6 @@ from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, stats_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.kept import FeedFiles, SpiderState, Told, Totals
-from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import (
     COMES_BACK,
@@ -42,8 +42,8 @@ from sitecrawl.crawl.requests import (
     of_its_own,
     pack_request,
     unpack_request,
-    without_credentials,
 )
+from sitecrawl.crawl.traffic import OUT_OF_SCOPE
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.forms.duplicates import ContentFigures
@@ -51,7 +51,7 @@ from sitecrawl.frontier.seen.figures import SeenFigures
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.url import CRAWLED, parse
+from sitecrawl.urls.url import CRAWLED, parse_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,6 @@ class Scheduler(BaseScheduler):
     """Set `SCHEDULER = "sitecrawl.scheduler.Scheduler"`; any spider works with it."""
 
     def __init__(self, crawler: Crawler, crawl: Crawl, dupefilter: BaseDupeFilter | None = None) -> None:
-        assert crawler.stats
         self._crawler = crawler
         self._dupefilter = dupefilter
         """The project's own; the frontier's test is asked in any case."""
@@ -73,7 +72,7 @@ class Scheduler(BaseScheduler):
         self._frontier = crawl.frontier
         self._peers = crawl.peers
         self._pause = crawl.pause
-        self._stats = crawler.stats
+        self._stats = crawl.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
         self._max_url_length = limits.URL_LENGTH.read(crawler.settings)
@@ -204,7 +203,7 @@ class Scheduler(BaseScheduler):
         if (fetch is not None and self._leads_astray(request, fetch)) or self._is_filtered(request):
             return False
         if fetch is not None and fetch.is_redirect:
-            request = without_credentials(request)
+            request = _without_credentials(request)
         request = of_its_own(request, fetch.request if fetch is not None else None)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
@@ -227,7 +226,7 @@ class Scheduler(BaseScheduler):
     def _leads_astray(self, request: Request, fetch: Fetch) -> bool:
         """Whether a redirect leads to what no link may lead to."""
         if not self._admits(request, fetch):
-            self._crawl.outcomes.hindered(fetch.visit, *out_of_scope(request))
+            self._crawl.outcomes.hindered(fetch.visit, OUT_OF_SCOPE, f"to {printable(request.url, 100)}")
             self._stats.inc_value("links/redirected_out_of_scope")
             return True
         if 0 < self._max_url_length < len(request.url):  # no spider has seen it
@@ -294,10 +293,8 @@ class Scheduler(BaseScheduler):
         if not self._own_fingerprints:
             made = self._crawler.request_fingerprinter.fingerprint(request)
             return fingerprints.opaque(made, self._region(request))
-        try:
-            canonical = self._crawl.keys.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
-        except InvalidUrl:
-            canonical = request.url
+        url = parse_or_none(request.url, schemes=CRAWLED)
+        canonical = self._crawl.keys.canonicalizer.canonical(url) if url is not None else request.url
         return fingerprints.request(request.method, canonical, request.body)
 
     def _region(self, request: Request) -> bytes:
@@ -380,3 +377,9 @@ def _misses_rounds(spider: Spider) -> bool:
     kind = type(spider)
     is_own = hasattr(kind, "again") or "again" in get_func_args(kind.__init__)
     return not is_own and vars(spider).get("again", "0") != "0"
+
+
+def _without_credentials(request: Request) -> Request:
+    """Remove user and password from a redirect's URL: they are not kept, and Twisted takes them for a host."""
+    url = parse_or_none(request.url) if "@" in request.url else None
+    return request.replace(url=url.href) if url is not None else request

@@ -12,7 +12,6 @@ from typing import Final
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import printable
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawldir.database import Batch, Database
@@ -21,7 +20,7 @@ from sitecrawl.crawldir.outcomes import HostRefusals, RefusalTotals
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.refusals import SHELL_SIZE, Refusal, RefusalKind, is_shell, returns_to
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -101,13 +100,8 @@ class Refusals(Participant):
 
     def leads_to_login(self, asked: str, location: str) -> bool:
         """Whether `asked` redirects to a known login page that leads back afterwards."""
-        if not self._logins:
-            return False
-        try:
-            target = parse(location, asked).href
-        except InvalidUrl:
-            return False
-        return _page_of(target) in self._logins and returns_to(target, asked)
+        target = parse_or_none(location, asked) if self._logins else None
+        return target is not None and _page_of(target.href) in self._logins and returns_to(target.href, asked)
 
     def finished(self, fetch: Fetch) -> None:
         """Look for empty shells, which needs the page. One that another page of its host links to is part of a site

@@ -25,8 +25,8 @@ from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 
-from sitecrawl.base.errors import CorruptFile, InvalidUrl, SitecrawlError
-from sitecrawl.urls.url import CRAWLED, parse
+from sitecrawl.base.errors import CorruptFile, SitecrawlError
+from sitecrawl.urls.url import CRAWLED, parse_or_none
 
 ALLOWANCE: Final = "sitecrawl_requisites"
 """`Request.meta` key of a requisite: number of further requisites it may be made of."""
@@ -142,23 +142,13 @@ def of_its_own(request: Request, page: Request | None) -> Request:
     return request.replace(meta={key: value for key, value in request.meta.items() if key not in _OURS})
 
 
-def without_credentials(request: Request) -> Request:
-    """Remove user and password from a redirect's URL: they are not kept, and Twisted takes them for a host."""
-    if "@" not in request.url:
-        return request
-    try:
-        return request.replace(url=parse(request.url).href)
-    except InvalidUrl:
-        return request
-
-
 def host_of(url: str) -> str:
     """Host for politeness; the scheme for a URL without a host."""
-    try:
-        return parse(url, schemes=CRAWLED).host
-    except InvalidUrl:
-        parts = urlsplit(url)
-        return parts.netloc or f"{parts.scheme}:"
+    found = parse_or_none(url, schemes=CRAWLED)
+    if found is not None:
+        return found.host
+    parts = urlsplit(url)
+    return parts.netloc or f"{parts.scheme}:"
 
 
 def _differences(request: Request, spider: Spider) -> dict[str, Any]:

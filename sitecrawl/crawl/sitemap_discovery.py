@@ -18,7 +18,6 @@ from typing import Final
 from scrapy.http import Response
 from scrapy.utils.datatypes import LocalCache
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, in_robots, on_page, usual
@@ -26,7 +25,7 @@ from sitecrawl.crawl.sitemaps.record import DAY, NEVER, SitemapKind, SitemapReco
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Link
-from sitecrawl.urls.url import WEB, Url, parse
+from sitecrawl.urls.url import WEB, Url, parse, parse_or_none
 
 _MAX_ROBOTS: Final = 1000
 """Most hosts, not yet searched, whose robots.txt is remembered in case a front page leads there."""
@@ -87,10 +86,10 @@ class Discovery:
 
     def _robots_fetched(self, url: str, response: Response | None) -> None:
         """Hook: the crawl fetched the robots.txt at `url`."""
-        try:
-            key = self._registry.key(parse(url))
-        except InvalidUrl:
+        address = parse_or_none(url)
+        if address is None:
             return
+        key = self._registry.key(address)
         robots, record = _Robots.of(response), self._store.get(key)
         if record is not None:
             self._read_robots(key, record, robots)
@@ -207,13 +206,11 @@ class Redirects:
     def source(self, key: bytes, response: Response) -> bytes | None:
         """Key of the sitemap that redirected to `response` (whose own is `key`); None if there is none."""
         before = next(iter(response.meta.get("redirect_urls", ())), None)
-        if before is None:
+        old, new = parse_or_none(before or ""), parse_or_none(response.url)
+        if old is None or new is None or self._registry.key(new) != key:
             return None
-        try:
-            old_key, new_key = self._registry.key(parse(before)), self._registry.key(parse(response.url))
-        except InvalidUrl:
-            return None
-        return old_key if old_key in self._store and new_key == key else None
+        old_key = self._registry.key(old)
+        return old_key if old_key in self._store else None
 
     def arrived(self, key: bytes, response: Response) -> None:
         """Move the sitemap that redirected to `response`, if one did, to that address."""

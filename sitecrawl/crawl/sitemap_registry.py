@@ -10,7 +10,6 @@ from typing import Final
 
 from scrapy.http import Response
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import PageReading
@@ -21,7 +20,7 @@ from sitecrawl.crawl.sitemaps.store import SitemapStore
 from sitecrawl.frontier.contract import Asked, Capability
 from sitecrawl.page.items import Link, PageItem, pairs
 from sitecrawl.page.media_type import HTML
-from sitecrawl.urls.url import Url, parse, site_of
+from sitecrawl.urls.url import Url, parse, parse_or_none, site_of
 
 _HEAD: Final = 64 << 10
 """Bytes read to tell what an answer is: 10 MB of pretended HTML would take a second."""
@@ -185,11 +184,9 @@ class Registry:
         if told is None:
             return
         kind, how, parent, vouchers = told
-        try:
-            url = parse(response.request.url if response.request is not None else response.url)
-        except InvalidUrl:
-            return
-        self.remember(url, SitemapKind(kind), How(how), parent=parent, vouchers=vouchers)
+        url = parse_or_none(response.request.url if response.request is not None else response.url)
+        if url is not None:
+            self.remember(url, SitemapKind(kind), How(how), parent=parent, vouchers=vouchers)
 
     def queue(self, key: bytes, record: SitemapRecord) -> bool:
         """Queue a conditional request for a sitemap; False if one is under way."""

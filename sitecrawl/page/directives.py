@@ -9,11 +9,10 @@ import sys
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
 from sitecrawl.page.items import Headers
 from sitecrawl.page.markup import Element
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse_or_none
 
 # Values of these contain a colon, or follow one: they do not name a crawler.
 _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -68,10 +67,7 @@ def redirect_target(headers: Headers, base: str) -> Url | None:
     if len(places) != 1 or not (place := places.pop()):
         return None
     text = "".join(chr(byte) if byte < _BEYOND_ASCII else f"%{byte:02X}" for byte in place)
-    try:
-        return parse(text, base, max_length=sys.maxsize)
-    except InvalidUrl:
-        return None
+    return parse_or_none(text, base, max_length=sys.maxsize)
 
 
 _BEYOND_ASCII: Final = 0x80

@@ -13,12 +13,11 @@ from functools import lru_cache
 from typing import Final
 
 from sitecrawl.base.compiled import native
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import SCHEMES, URL_LENGTH, AnyLimit
 from sitecrawl.page import charset
 from sitecrawl.page.items import Link
 from sitecrawl.page.markup import Element
-from sitecrawl.urls.url import BEGINNINGS, WEB, Schemes, Url, parse, path_start
+from sitecrawl.urls.url import BEGINNINGS, WEB, Schemes, Url, parse_or_none, path_start
 
 _ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
 
@@ -76,7 +75,7 @@ class LinkSet:
         return url.href
 
     def _skip(self, target: str) -> None:
-        is_none = _parsed(target, self._base, sys.maxsize, self._schemes) is None
+        is_none = parse_or_none(target, self._base, max_length=sys.maxsize, schemes=self._schemes) is None
         self.met[SCHEMES if is_none else URL_LENGTH] += 1
 
     def read(self, found: list[Element], read_one: Callable[[Element], None]) -> None:
@@ -100,21 +99,14 @@ class LinkSet:
         if self._query_charset is not None and "?" in target and not target.isascii():
             target = charset.with_encoded_query(target, self._query_charset)
         if len(target) > _REMEMBERED_LENGTH or len(self._directory) > _REMEMBERED_LENGTH:
-            return _parsed(target, self._base, self._max_url_length, self._schemes)
+            return parse_or_none(target, self._base, max_length=self._max_url_length, schemes=self._schemes)
         if target.startswith(("http://", "https://")):
             return _remembered(target, _ANY_ORIGIN, self._max_url_length, self._schemes)
         if target.startswith("/"):
             return _remembered(target, self._origin, self._max_url_length, self._schemes)
         if target[:1] in _NEEDS_THE_WHOLE_BASE or ":" in target:  # `http:` alone is the page itself
-            return _parsed(target, self._base, self._max_url_length, self._schemes)
+            return parse_or_none(target, self._base, max_length=self._max_url_length, schemes=self._schemes)
         return _remembered(target, self._directory, self._max_url_length, self._schemes)
-
-
-def _parsed(target: str, base: str, max_url_length: int, schemes: Schemes) -> Url | None:
-    try:
-        return parse(target, base, max_length=max_url_length, schemes=schemes)
-    except InvalidUrl:
-        return None
 
 
 def absolute_url(href: str, max_length: int, schemes: Schemes = WEB) -> Url | None:
@@ -123,9 +115,9 @@ def absolute_url(href: str, max_length: int, schemes: Schemes = WEB) -> Url | No
         return None
     if len(href) <= _REMEMBERED_LENGTH:
         return _remembered(href, _ANY_ORIGIN, max_length, schemes)
-    return _parsed(href, _ANY_ORIGIN, max_length, schemes)
+    return parse_or_none(href, _ANY_ORIGIN, max_length=max_length, schemes=schemes)
 
 
 @lru_cache(maxsize=1 << 14)
 def _remembered(target: str, directory: str, max_url_length: int, schemes: Schemes) -> Url | None:
-    return _parsed(target, directory + "/", max_url_length, schemes)
+    return parse_or_none(target, directory + "/", max_length=max_url_length, schemes=schemes)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, AnyLimit
 from sitecrawl.page import budget, charset, requisites
 from sitecrawl.page import media_type as media
@@ -37,7 +36,7 @@ from sitecrawl.page.shingles import is_sampled, shingles
 from sitecrawl.page.simhash import simhash
 from sitecrawl.page.xhtml import TYPES as XML
 from sitecrawl.page.xhtml import as_html
-from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, WEB, parse
+from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, WEB, parse, parse_or_none
 
 AGENT: Final = "sitecrawl"
 
@@ -192,10 +191,8 @@ def _base(found: Iterable[Element], document: str) -> str:
     """The document base URL (HTML, section 2.4.3): the first `<base href>` of the page counts, wherever it is."""
     for element in found:
         if element.tag == "base" and (href := element.attributes.get("href")) is not None:
-            try:
-                return parse(href, document, schemes=CRAWLED).href
-            except InvalidUrl:
-                return document
+            url = parse_or_none(href, document, schemes=CRAWLED)
+            return url.href if url is not None else document
     return document
 
 

@@ -24,11 +24,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
 from sitecrawl.page.budget import within
 from sitecrawl.page.items import Headers
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse_or_none
 
 
 class RefusalKind(StrEnum):
@@ -251,9 +250,9 @@ def returns_to(target: str, asked: str) -> bool:
 
     Gates of all kinds do that; whether it is a login depends on the page there.
     """
-    wanted = _href(asked, asked)
+    wanted = parse_or_none(asked)
     return any(
-        value.startswith(("/", "http://", "https://")) and _href(value, asked) == wanted
+        value.startswith(("/", "http://", "https://")) and parse_or_none(value, asked) == wanted
         for _, value in _parameters(target)
     )
 
@@ -273,11 +272,3 @@ def _parameters(url: str) -> list[tuple[str, str]]:
         return parse_qsl(urlsplit(url).query, max_num_fields=50)
     except ValueError:
         return []
-
-
-def _href(url: str, base: str) -> str | None:
-    """Normalised URL; None if it is invalid."""
-    try:
-        return parse(url, base).href
-    except InvalidUrl:
-        return None

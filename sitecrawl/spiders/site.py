@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 
 from sitecrawl.base import declared, plugins
 from sitecrawl.base.display import printable
-from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.cluster.line import say
 from sitecrawl.crawl.build import Crawl
@@ -34,7 +34,7 @@ from sitecrawl.crawldir.terms import Given
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.job_file import is_file, with_job_file
-from sitecrawl.urls.url import parse, shortened
+from sitecrawl.urls.url import parse_or_none, shortened
 
 _PAGE_FIELDS: Final = [
     "url", "status", "fetched", "depth", "referrer", "content_type", "charset", "title", "canonical", "noindex",
@@ -236,9 +236,8 @@ class SiteSpider(Spider):
 
     def redirect_target(self, url: str, *, of_seed: bool) -> Link | None:
         """Link to the target `url` of a redirect, added to the scope if it is a seed's; None if not http(s)."""
-        try:
-            target = parse(url)
-        except InvalidUrl:
+        target = parse_or_none(url)
+        if target is None:
             return None
         if of_seed:
             self.crawl.seeding.widen(target, named=False)

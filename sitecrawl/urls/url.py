@@ -121,6 +121,16 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
     return found
 
 
+def parse_or_none(
+    url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH, schemes: Schemes = WEB
+) -> Url | None:
+    """`parse`; None for what it refuses."""
+    try:
+        return parse(url, base, max_length=max_length, schemes=schemes)
+    except InvalidUrl:
+        return None
+
+
 @lru_cache(maxsize=1 << 10)
 def _absolute(url: str) -> Url:
     """Parse an absolute URL, cached: frontier, robots.txt, client and store all parse a page's URL."""

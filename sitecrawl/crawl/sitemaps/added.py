@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +61,4 @@ def _read(file: Path) -> list[Url]:
     except OSError as error:
         logger.error("What was added by %s cannot be read: %s", file, error.strerror or error)
         return []
-    return [url for line in lines if (url := _url(line)) is not None]
-
-
-def _url(line: str) -> Url | None:
-    try:
-        return parse(line)
-    except InvalidUrl:
-        return None
+    return [url for line in lines if (url := parse_or_none(line)) is not None]

@@ -9,9 +9,8 @@ from email.utils import parsedate_to_datetime
 from enum import Enum, Flag, auto
 from typing import Final
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse, parse_or_none
 
 PROTOCOL_BYTES: Final = 50 << 20
 """Unpacked bytes that a sitemap may have (sitemaps.org, "Sitemap file location")."""
@@ -147,13 +146,10 @@ class Resolver:
 
     def url(self, text: str, *, absolute: bool = False) -> Url | None:
         """The http(s) URL of `text`; None for others. `absolute`: no relative one."""
-        try:
-            if text.startswith(_WEB):
-                return parse(text)
-            if absolute or not text or self._base is None:
-                return None
-            if text.startswith(self._bare):  # a relative URL by the letter, an absolute one by intention
-                return parse(f"{self._base.partition(':')[0]}://{text}")
-            return parse(text, self._base)
-        except InvalidUrl:
+        if text.startswith(_WEB):
+            return parse_or_none(text)
+        if absolute or not text or self._base is None:
             return None
+        if text.startswith(self._bare):  # a relative URL by the letter, an absolute one by intention
+            return parse_or_none(f"{self._base.partition(':')[0]}://{text}")
+        return parse_or_none(text, self._base)

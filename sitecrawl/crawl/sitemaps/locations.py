@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
 from sitecrawl.crawl.sitemaps.entry import Form, ParseReport
 from sitecrawl.page import charset
@@ -22,7 +21,7 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import html_of
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse, parse_or_none
 
 _MAX_NAMED: Final = 10_000
 """Most sitemaps taken from one robots.txt or front page."""
@@ -75,7 +74,7 @@ def in_robots(body: bytes, url: str) -> list[Url]:
     found: dict[str, Url] = {}
     for line in re.split(r"[\r\n]", text):
         match = _LINE.match(line) or _BARE.fullmatch(line)
-        if match and (target := _parsed(match[1], url)):
+        if match and (target := parse_or_none(match[1], url)):
             found.setdefault(target.href, target)
             if len(found) == _MAX_NAMED:
                 break
@@ -86,8 +85,9 @@ def on_page(body: bytes, page: PageItem) -> list[Url]:
     """Site maps and feeds that `page` (with the full `body`) links to, each once."""
     found: dict[str, Url] = {}
     for element in elements(html_of(body, page.content_type, page.charset), _MAX_ELEMENTS).found:
-        href = element.attributes.get("href")
-        if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, page.base)):
+        href = element.attributes.get("href") or ""
+        is_one = href and _names_one(element.tag, element.attributes, element.text)
+        if is_one and (url := parse_or_none(href, page.base)):
             found.setdefault(url.href, url)
             if len(found) == _MAX_NAMED:
                 break
@@ -162,13 +162,6 @@ def may_list(sitemap: str, vouchers: frozenset[str] | set[str], host: str) -> bo
 
 def _plain(host: str) -> str:
     return host.partition(":")[0].removeprefix("www.")
-
-
-def _parsed(text: str, base: str) -> Url | None:
-    try:
-        return parse(text, base)
-    except InvalidUrl:
-        return None
 
 
 @cache

@@ -31,7 +31,6 @@ from scrapy.signals import robots_parsed
 from middlewares.redirects import RedirectsMiddleware
 from sitecrawl.base import plugins
 from sitecrawl.base.display import counted, duration, printable, size
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.directories import temporary
@@ -41,7 +40,7 @@ from sitecrawl.crawl.sitemaps.locations import in_robots
 from sitecrawl.crawl.sitemaps.parse import chunks_of, read_sitemap
 from sitecrawl.page.items import Link
 from sitecrawl.spiders.site import SiteSpider
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse, parse_or_none
 
 _PAGES: Final = 20
 """Fetched at the most, over all seeds."""
@@ -300,10 +299,8 @@ def _request(url: str) -> Request:
 
 
 def _root(url: str) -> str:
-    try:
-        return parse(url).origin
-    except InvalidUrl:
-        return ""
+    found = parse_or_none(url)
+    return found.origin if found is not None else ""
 
 
 _SETTINGS: Final[dict[str, Any]] = {

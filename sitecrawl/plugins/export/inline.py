@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse_or_none
 
 MARKS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "code": "`", "kbd": "`", "samp": "`", "tt": "`"}
 """What stands around the content of an element."""
@@ -147,10 +146,7 @@ def _code(text: str) -> str:
 
 def address(href: str, base: str) -> str:
     """The absolute URL of a link, as it can stand in Markdown; empty for what leads to no other page of the web."""
-    if not href or href.startswith("#"):
+    url = parse_or_none(href, base) if href and not href.startswith("#") else None
+    if url is None or len(url.href) > _MOST_URL:
         return ""
-    try:
-        url = parse(href, base).href
-    except InvalidUrl:
-        return ""
-    return _URL_SPECIAL.sub(lambda found: _IN_URL[found[0]], url) if len(url) <= _MOST_URL else ""
+    return _URL_SPECIAL.sub(lambda found: _IN_URL[found[0]], url.href)

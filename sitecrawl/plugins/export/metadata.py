@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_SIZE
 from sitecrawl.pagestore.capture import clean_text
 from sitecrawl.plugins.export.formats import Data
 from sitecrawl.plugins.export.sources import PageText
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse_or_none
 
 _PROPERTY = re.compile(r"(?:og|article|book|profile|music|video|product|fb|twitter):[\w:.-]{1,100}", re.IGNORECASE)
 _MOST_STEPS: Final = 200_000
@@ -120,10 +119,8 @@ class _Microdata:
         return clean_text(value.strip() if value is not None else self._text(element))
 
     def _address(self, href: str | None) -> str:
-        try:
-            return clean_text(parse(href or "", self._page.base_url).href) if href else ""
-        except InvalidUrl:
-            return clean_text(href or "").strip()
+        url = parse_or_none(href, self._page.base_url) if href else None
+        return clean_text(url.href) if url is not None else clean_text(href or "").strip()
 
     def _text(self, element: Any) -> str:
         parts: list[str] = []

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from sitecrawl.base.errors import EarlierCrawlMissing, InvalidUrl, StorageError
+from sitecrawl.base.errors import EarlierCrawlMissing, StorageError
 from sitecrawl.http.robots_txt import UsageRule, matches, quoted, usage_for, usage_rules
 from sitecrawl.page.directives import directives_of_headers, header_links
 from sitecrawl.page.items import Headers
@@ -32,7 +32,7 @@ from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.urls.url import parse, path_start, target_of
+from sitecrawl.urls.url import parse_or_none, path_start, target_of
 
 RSL: Final = "application/rsl+xml"
 _WIDER: Final = {"train-ai": "ai", "ai-use": "ai"}
@@ -135,7 +135,7 @@ class _HostRights:
         if robots is None:
             return cls(reservations=_reservations(tdm))
         text = robots.decode("utf-8", "replace").replace("\r", "\n")
-        licenses = [url for url in _LICENSE.findall(text) if _is_url(url)]
+        licenses = [url for url in _LICENSE.findall(text) if parse_or_none(url)]
         return cls(usage_rules(robots, agent), list(dict.fromkeys(licenses[:_MAX_TOKENS])), _reservations(tdm))
 
 
@@ -247,7 +247,7 @@ def _reserved(value: str) -> bool | None:
 
 
 def _policy(value: object) -> str | None:
-    return value.strip()[:_MAX_LENGTH] if isinstance(value, str) and _is_url(value.strip()) else None
+    return value.strip()[:_MAX_LENGTH] if isinstance(value, str) and parse_or_none(value.strip()) else None
 
 
 def _license(said: Said, rel: str | None, media_type: str | None, target: str | None) -> None:
@@ -260,14 +260,5 @@ def _values(headers: Headers, name: bytes) -> list[str]:
 
 
 def _absolute(target: str, url: str) -> str:
-    try:
-        return parse(target, url).href
-    except InvalidUrl:
-        return ""
-
-
-def _is_url(text: str) -> bool:
-    try:
-        return bool(parse(text))
-    except InvalidUrl:
-        return False
+    found = parse_or_none(target, url)
+    return found.href if found is not None else ""

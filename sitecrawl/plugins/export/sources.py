@@ -29,13 +29,12 @@ from lxml import etree
 from parsel import Selector
 from parsel.csstranslator import HTMLTranslator
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.markup import ATTRIBUTE, MARKUP, MOST_ATTRIBUTES, TEXT_ONLY, UNSEEN, first_end
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.xhtml import as_html
 from sitecrawl.plugins.export.jsonld import PATH, LinkedData
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse_or_none
 
 _RAW: Final = (UNSEEN | TEXT_ONLY) - {"template", "plaintext"}
 _SHORT: Final = 1 << 16
@@ -149,10 +148,8 @@ class PageText:
     def base_url(self) -> str:
         """Base of relative URLs: the page's `<base href>` or its own URL."""
         href = next((href for base in self._elements("base") if (href := base.get("href"))), "")
-        try:
-            return parse(href, self.url).href
-        except InvalidUrl:
-            return self.url
+        url = parse_or_none(href, self.url)
+        return url.href if url is not None else self.url
 
     def is_at(self, pattern: Pattern) -> bool:
         """Whether the URL has `pattern` in it. It has a time of its own: other rules are not to suffer."""

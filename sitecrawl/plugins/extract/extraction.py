@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any, Final
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import EXTRACT_TIME
 from sitecrawl.plugins.export.sources import PageText, Source
 from sitecrawl.plugins.extract.rule_files import Field, Rule, RuleSet, Unfit
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import Url, parse_or_none
 
 _MAX_ITEMS: Final = 10_000
 """Of one rule on one page."""
@@ -112,9 +111,7 @@ class Extraction:
         found: dict[str, Url] = {}
         for source in sources:
             for text in source.values(self.page, None):
-                try:
-                    url = parse(str(text).strip(), self.page.base_url)
-                except InvalidUrl:
-                    continue
-                found.setdefault(url.href, url)
+                url = parse_or_none(str(text).strip(), self.page.base_url)
+                if url is not None:
+                    found.setdefault(url.href, url)
         return list(found.values())

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
-from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.expressions import expression
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetch import Fetch
@@ -16,7 +15,7 @@ from sitecrawl.crawl.requests import GUESS, pack
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.media_type import HTML
-from sitecrawl.urls.url import WEB, Url, parse
+from sitecrawl.urls.url import WEB, Url, parse, parse_or_none
 
 _PATH: Final = "/llms.txt"
 _DEPTH: Final = 1
@@ -56,10 +55,7 @@ def _links_in(text: str, url: str) -> Iterator[Link]:
     """URLs that the file at `url` lists, each once, in order."""
     met: set[str] = set()
     for found in _TARGET.finditer(text):
-        try:
-            target = parse(found[1] or found[2].rstrip(".,;:!?"), url)
-        except InvalidUrl:
-            continue
-        if target.href not in met:
+        target = parse_or_none(found[1] or found[2].rstrip(".,;:!?"), url)
+        if target is not None and target.href not in met:
             met.add(target.href)
             yield Link(target.href, target.host, kind="llms")
