@@ -39,9 +39,8 @@ class LinksMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        assert crawler.stats
         self._crawl = Crawl.of(crawler)
-        self._stats = crawler.stats
+        self._stats = self._crawl.stats
 
     def process_spider_input(self, response: Response) -> None:
         """Store pages of spiders that yield none: see `Fetch.own_page`."""

@@ -38,7 +38,6 @@ class DatabasePipeline:
         settings = crawler.settings
         if not (url := configuration.secret(settings, "SITECRAWL_DATABASE_URL")):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
-        assert crawler.stats
         crawl = Crawl.of(crawler)
         path, manifest = crawl.directory.path, crawl.directory.manifest
         options = DatabaseOptions(
@@ -50,7 +49,7 @@ class DatabasePipeline:
         stop_on_storage_error(crawler)
         store = cls.store_class(options)
         crawl.checkpoints.add(store)
-        return cls(store, crawler.stats)
+        return cls(store, crawl.stats)
 
     async def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem):

@@ -29,7 +29,7 @@ from sitecrawl.base.setting import Limit
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
-from sitecrawl.crawl.components import PRESETS, changed, has_our_scheduler, own_class, scrapys_of
+from sitecrawl.crawl.components import PRESETS, changed, has_our_scheduler, own_class
 from sitecrawl.crawl.configuration import sheets, verify_tls
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.json_log import log_as_wanted
@@ -40,7 +40,7 @@ from sitecrawl.http import Proxy, Verify
 
 logger = logging.getLogger(__name__)
 
-declared.declare(*plugins.settings().values())
+SETTINGS.update(plugins.settings())
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",
@@ -66,6 +66,10 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     },
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
+_PARTS: Final = frozenset(
+    {"SCHEDULER", "DOWNLOADER", "DOWNLOAD_DELAY_JITTER", "LOG_FORMATTER", "STATS_CLASS", "ROBOTSTXT_PARSER"}
+)
+"""Of these, what every preset needs; the frontier keeps pauses, so Scrapy's would be added to them."""
 
 _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": False,
@@ -163,7 +167,7 @@ class Addon:
         looks = _LOOKS if only_looks() else {}
         preset = declared.PRESET.read(settings)
         defaults = {name: setting.default for name, setting in SETTINGS.items()}
-        scrapys = scrapys_of(preset, SCRAPY_DEFAULTS)
+        scrapys = {name: value for name, value in SCRAPY_DEFAULTS.items() if preset != "scrapy" or name in _PARTS}
         for name, value in {**defaults, **scrapys, **PRESETS[preset], **looks}.items():
             _set(settings, name, value)
         if verify_tls(settings) is Verify.REQUIRE:

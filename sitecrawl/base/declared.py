@@ -126,12 +126,7 @@ SETTINGS: Final[dict[str, Setting[Any]]] = {
     for setting in [*globals().values(), *limits.LIMITS]
     if isinstance(setting, Setting) and setting.name.startswith("SITECRAWL_")
 }
-"""Our settings by name, limits included; also plug-ins' settings after `declare`."""
-
-
-def declare(*settings: Setting[Any]) -> None:
-    """Add the settings of a plug-in."""
-    SETTINGS.update((setting.name, setting) for setting in settings)
+"""Our settings by name, limits included; the add-on adds those of plug-ins."""
 
 
 RETIRED: Final = {

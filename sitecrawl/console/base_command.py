@@ -31,6 +31,8 @@ from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
 
 if TYPE_CHECKING:
+    from scrapy.crawler import CrawlerProcessBase
+
     from sitecrawl.cluster.outside import CrawlOnRedis
 
 
@@ -41,6 +43,10 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 class Versioned(ScrapyCommand):
     """A command that answers `--version`, and whose output any terminal can show."""
+
+    settings: Settings
+    crawler_process: CrawlerProcessBase
+    """Scrapy sets both before it runs a command."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -87,7 +93,6 @@ class SharedCommand(DescribedCommand):
     @contextmanager
     def on_redis(self) -> Iterator[CrawlOnRedis | None]:
         """Context: the crawl on the Redis of SITECRAWL_CLUSTER; None without. Raises `StorageError`."""
-        assert self.settings is not None
         if not declared.CLUSTER.read(self.settings):
             yield None
             return
@@ -142,7 +147,6 @@ class ReadingCommand(SharedCommand):
 
         with own_redis(directory) as url:
             assert url is not None
-            assert self.settings is not None
             spider = manifest_of(stores_of(directory)[0]).spider
             with opened({"url": url}, sharing.shared_name(self.settings, spider)) as shared:
                 yield shared

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -22,9 +22,10 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.components import has_our_scheduler
-from sitecrawl.crawl.fetches import Fetches
+from sitecrawl.crawl.fetches import Fetches, Pages
 from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.frontiers import OurFrontier
+from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
@@ -42,12 +43,6 @@ _SECONDS: Final = 1.0
 """Seconds between two checkpoints, if fewer URLs finish."""
 
 
-class File(Protocol):
-    """What is closed at the end."""
-
-    def close(self) -> None: ...
-
-
 class Checkpoints:
     """See the module. `files` are closed, in their order, when no more can come."""
 
@@ -60,7 +55,7 @@ class Checkpoints:
         fetches: Fetches,
         *,
         ours: OurFrontier,
-        files: Sequence[File],
+        files: Sequence[PageReading | Pages | Database],
         news: FrontierListener,
     ) -> None:
         assert crawler.stats

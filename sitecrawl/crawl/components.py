@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
@@ -53,17 +53,6 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """By SITECRAWL_PRESET, changed defaults. `scrapy` has Scrapy's pace, requests and order."""
-
-_PARTS: Final = frozenset(
-    {"SCHEDULER", "DOWNLOADER", "DOWNLOAD_DELAY_JITTER", "LOG_FORMATTER", "STATS_CLASS", "ROBOTSTXT_PARSER"}
-)
-"""Settings that the add-on needs with every preset; the frontier keeps pauses, so Scrapy's would be added to them."""
-
-
-def scrapys_of(preset: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Subset of `wanted`, values for Scrapy's own settings, that the preset sets."""
-    return {name: value for name, value in wanted.items() if preset != "scrapy" or name in _PARTS}
-
 
 _PACE: Final = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_ITEMS")
 _ASKED: Final = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "USER_AGENT")

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from scrapy import Request
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import printable
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, host_of
-from sitecrawl.crawl.traffic import OUT_OF_SCOPE, REDIRECTS, Traffic, of_exception, of_rule, of_status
+from sitecrawl.crawl.traffic import REDIRECTS, Traffic, of_exception, of_rule, of_status
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import OUTCOMES
 from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
@@ -148,11 +147,6 @@ def _target(fetch: Fetch) -> str:
     headers = fetch.exchange.headers if fetch.exchange is not None else ()
     found = next((value.decode("latin-1") for name, value in headers if name.lower() == b"location"), "")
     return f"to {printable(found.strip(), 100)}" if found else ""
-
-
-def out_of_scope(request: Request) -> tuple[str, str]:
-    """Why the redirect to `request` is not followed, and details."""
-    return OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
 
 
 def of_traffic(traffic: Traffic) -> list[CauseCount]:

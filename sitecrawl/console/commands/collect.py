@@ -29,7 +29,6 @@ class Command(SharedCommand):
         parser.add_argument("-o", "--output", metavar="DIR", help="the new directory, or an empty one")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         if not args or opts.output is None:
             raise UsageError("Name the workers' directories, and where to: scrapy collect crawls/mine -o crawls/all")
         target = Path(opts.output)

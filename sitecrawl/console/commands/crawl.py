@@ -98,7 +98,6 @@ class Command(Versioned, ScrapyCrawl):
         settings, arguments = hidden_options()
         opts.set, opts.spargs = [*opts.set, *settings], [*opts.spargs, *arguments]
         super().process_options(args, opts)
-        assert self.settings is not None
         try:
             check_scrapys(self.settings)
         except SitecrawlError as error:
@@ -107,7 +106,6 @@ class Command(Versioned, ScrapyCrawl):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("Name one spider: scrapy crawl generic -a seeds=https://example.com")
-        assert self.crawler_process
         log_as_wanted(self.crawler_process.settings)
         try:
             crawler = crawler_of(self, args[0])
@@ -142,7 +140,6 @@ class Command(Versioned, ScrapyCrawl):
         self.exitcode = FAILED
 
     def _crawl(self, crawler: Crawler, opts: argparse.Namespace) -> None:
-        assert self.crawler_process
         task = asyncio.ensure_future(self.crawler_process.crawl(crawler, **opts.spargs))
         self.crawler_process.start()
         gc.freeze()  # what is left goes with the process: Python would look through all of it several times

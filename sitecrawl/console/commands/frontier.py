@@ -144,6 +144,5 @@ class Command(ListingCommand):
             print(f"scrapy: {nothing}", file=sys.stderr)
 
     def _refuse_redis(self, option: str) -> None:
-        assert self.settings is not None
         if sharing.redis_of(self.settings) is not None:
             raise OptionError(f"{option} is for the crawl of one process: on a cluster nobody hears of it")

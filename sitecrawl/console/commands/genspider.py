@@ -20,7 +20,6 @@ class Command(Versioned, ScrapyGenspider):
     """Scrapy's own, and the template `sitecrawl`; one of that name that the project has goes first."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         if not _is_in_folder(self.settings.get("NEWSPIDER_MODULE")):
             self.settings.set("NEWSPIDER_MODULE", "", priority="cmdline")  # the spider goes to where the user is
         with TemporaryDirectory() as folder:

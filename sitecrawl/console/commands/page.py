@@ -167,7 +167,7 @@ class Command(ReadingCommand):
                     _show(reader, capture, opts)
 
 
-def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, settings: BaseSettings | None) -> None:
+def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, settings: BaseSettings) -> None:
     sent = reader.sent_for(capture)
     if sent is None:
         raise StorageError(f"There is no request in {reader.directory} for {visible(capture.url)}")
@@ -179,7 +179,6 @@ def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, se
     if opts.exchange:
         print(_text_of(sent) + _text_of(received, capture.charset), end="")
         return
-    assert settings is not None
     differs = False
     for line in _difference(received, _resent(capture.url, sent, verify_tls(settings)), capture.charset):
         print(line)

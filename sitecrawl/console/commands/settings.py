@@ -24,7 +24,6 @@ class Command(Versioned, settings.Command):
     """Scrapy's reads the settings before add-ons have touched them, of which a crawl never hears."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         crawler = Crawler(Spider, self.settings)
         try:
             AddonManager(crawler).load_settings(crawler.settings)

@@ -99,8 +99,7 @@ class ExtractSpider(SiteSpider):
                 self._count(f"extract/{rule}/unfit/{reading.field.name}", len(reading.problems))
 
     def _count(self, stat: str, number: int = 1) -> None:
-        assert self.crawler.stats
-        self.crawler.stats.inc_value(stat, number)
+        self.crawl.stats.inc_value(stat, number)
 
     def report(self) -> Iterable[tuple[str, str]]:
         """For the summary."""

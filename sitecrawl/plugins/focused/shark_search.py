@@ -12,19 +12,16 @@ by pairs of characters.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from sitecrawl.page.items import Link
 
 if TYPE_CHECKING:
     from sitecrawl.plugins.focused.topic import Topic
-
-
-import re
-from collections.abc import Iterator
-from urllib.parse import unquote
 
 _MAX_TEXT: Final = 100_000
 """Characters of a text that are looked at: what a page is about, it says before."""

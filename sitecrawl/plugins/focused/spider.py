@@ -95,14 +95,12 @@ class FocusedSpider(SiteSpider):
 
     def _drop(self, page: PageItem) -> None:
         """It is off topic: the crawl ends here."""
-        assert self.crawler.stats
-        self.crawler.stats.inc_value("focused/dropped")
-        self.crawler.stats.inc_value("focused/dropped_links", len(page.links))
+        self.crawl.stats.inc_value("focused/dropped")
+        self.crawl.stats.inc_value("focused/dropped_links", len(page.links))
         page.links = []
 
     def _count(self, relevance: float) -> None:
-        assert self.crawler.stats
-        stats, focus = self.crawler.stats, self.focus
+        stats, focus = self.crawl.stats, self.focus
         stats.set_value("focused/read", focus.read)
         stats.set_value("focused/relevant", focus.relevant)
         stats.set_value("focused/harvest_rate", round(focus.harvest_rate, 4))

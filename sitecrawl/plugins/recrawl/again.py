@@ -93,6 +93,7 @@ class Again(Participant):
         self._rounds = rounds
         if not is_open:
             rounds.append(self._new_round())
+        self._round = rounds[-1]
         self._versions = Versions(crawl.directory.path)
         self._store = RevisitStore(crawl.database, options(self._crawler.settings))
         crawl.ours.local.link_credit.ledger.comes_back = True
@@ -106,8 +107,8 @@ class Again(Participant):
         self._crawler.signals.connect(self._close, signals.spider_closed)
         deferred_from_coro(self._run())
         words = "goes on" if is_open else "begins"
-        logger.info("Round %d %s: what was fetched before it is asked for again", rounds[-1].number, words)
-        return rounds[-1].began
+        logger.info("Round %d %s: what was fetched before it is asked for again", self._round.number, words)
+        return self._round.began
 
     def _new_round(self) -> Round:
         store = self._crawl.pages.store
@@ -125,8 +126,7 @@ class Again(Participant):
             wake(self._crawler)
 
     async def _look_through(self) -> None:
-        assert self.round is not None
-        await self._wait(self.round.began - time.time())
+        await self._wait(self._round.began - time.time())
         await self._scan()
 
     async def _wait(self, seconds: float) -> None:
@@ -156,8 +156,7 @@ class Again(Participant):
         wake(self._crawler)
 
     def _is_due(self, key: bytes, record: UrlRecord) -> bool:
-        assert self.round is not None
-        if record.fetched >= min(self.round.began, self._older) or key in self._fresh or self._is_other(key):
+        if record.fetched >= min(self._round.began, self._older) or key in self._fresh or self._is_other(key):
             return False
         known = self._store.get(key) if record.status in GONE else None
         return (known is None or known.failures < MOST_FAILURES) and not self._is_held(record)
@@ -169,8 +168,7 @@ class Again(Participant):
 
     def _priority(self, chance: float) -> int:
         """Priority: behind URLs that were never fetched, or before them if those have waited since the last round."""
-        assert self.round is not None
-        return (1 if self.round.is_first else -1 - _PLACES) + round(chance * _PLACES)
+        return (1 if self._round.is_first else -1 - _PLACES) + round(chance * _PLACES)
 
     # What comes
 
@@ -187,9 +185,8 @@ class Again(Participant):
 
     def _is_first_visit(self, key: bytes) -> bool:
         """Whether the URL has not been fetched since the round began."""
-        assert self.round is not None
         record = self._crawl.frontier.urls.get(key)
-        return record is not None and record.fetched < self.round.began and key not in self._fresh
+        return record is not None and record.fetched < self._round.began and key not in self._fresh
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page is unchanged and need not be read."""
@@ -203,14 +200,13 @@ class Again(Participant):
         return False
 
     def _finished(self, fetch: Fetch) -> None:
-        assert self.round is not None
         if self._is_other(fetch.visit.key) and fetch.visit.key not in self._under_way:
             return
-        self.round.ended = 0.0
+        self._round.ended = 0.0
         if not self._is_scanned:
             self._fresh.add(fetch.visit.key)
         if not fetch.visit.again:
-            self.round.new += is_page(fetch.page)
+            self._round.new += is_page(fetch.page)
         elif fetch.visit.key in self._under_way:
             before = self._under_way.pop(fetch.visit.key)
             if not fetch.excluded:  # or nothing was asked
@@ -218,21 +214,19 @@ class Again(Participant):
 
     def _given_up(self, key: bytes) -> None:
         """Count a known URL that fails unasked, because its host does not answer."""
-        assert self.round is not None
         record = self._crawl.frontier.urls.get(key)
         if record is not None and record.flags & Flag.AGAIN and not self._is_other(key):
-            self.round.asked += 1
-            self.round.failed += 1
+            self._round.asked += 1
+            self._round.failed += 1
 
     def _compare(self, fetch: Fetch, before: Version | None) -> None:
         """Count what became of a URL, and learn how often its page changes."""
-        assert self.round is not None
         key, record = fetch.visit.key, self._crawl.frontier.urls.get(fetch.visit.key)
         if record is None:
             return
         outcome = self._outcome_of(fetch, before)
-        self.round.asked += 1
-        setattr(self.round, outcome.what, getattr(self.round, outcome.what) + 1)
+        self._round.asked += 1
+        setattr(self._round, outcome.what, getattr(self._round, outcome.what) + 1)
         now = time.time()
         known = self._store.get(key) or Visits(before.capture.fetched if before is not None else now)
         if outcome.what in {"failed", "gone", "moved"} or fetch.status in GONE:
@@ -268,12 +262,11 @@ class Again(Participant):
     # The end
 
     def _stay(self) -> None:
-        assert self.round is not None
         if not self._is_scanned:
             raise DontCloseSpider
         if self._crawl.frontier.is_finished():
             self._crawl.fetches.finish_handled()
-            self.round.ended = float(math.floor(time.time()))
+            self._round.ended = float(math.floor(time.time()))
 
     def _close(self) -> None:
         self._versions.close()

@@ -42,15 +42,12 @@ class Recrawling:
     def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool]) -> None:
         self._crawler = crawler
         self._is_other = is_other
-        self._store: RevisitStore | None = None
         self._is_adopted = True
         """Whether the pages of an ordinary crawl have been adopted."""
         self._under_way: dict[bytes, Version | None] = {}
         """Stored versions of adopted pages in flight."""
         self._pause = Cooperator(crawler).pause
         self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
-        crawler.signals.connect(self._stay, signals.spider_idle)
-        crawler.signals.connect(self._stop, signals.spider_closed)
 
     def begin(self) -> None:
         """Start fetching pages again."""
@@ -66,6 +63,8 @@ class Recrawling:
             crawl.fetches.on_begin.append(self._begun)
             self._is_adopted = False
             deferred_from_coro(self._run())
+        self._crawler.signals.connect(self._stay, signals.spider_idle)
+        self._crawler.signals.connect(self._stop, signals.spider_closed)
         self._ticks.start(_TICK)
 
     async def _run(self) -> None:
@@ -73,7 +72,6 @@ class Recrawling:
 
     async def _adopt(self) -> None:
         """Plan visits of the pages that an ordinary crawl has fetched."""
-        assert self._store is not None
         async for key, record in askable(self._crawl, self._pause):
             known = self._store.get(key)
             if not record.has_page or self._is_other(key) or (known is not None and known.interval):
@@ -85,7 +83,6 @@ class Recrawling:
 
     def _begun(self, fetch: Fetch) -> None:
         """Look up the stored version of an adopted page, of which the database knows nothing."""
-        assert self._store is not None
         known = self._store.get(fetch.visit.key) if fetch.visit.again else None
         if known is not None and not known.digest:
             self._under_way[fetch.visit.key] = self._versions.ask(fetch.request)
@@ -104,7 +101,6 @@ class Recrawling:
     # What is due
 
     def _tick(self) -> None:
-        assert self._store is not None
         if is_closing(self._crawler):  # the files may be closed before it is over
             return
         frontier = self._crawl.frontier
@@ -120,8 +116,7 @@ class Recrawling:
 
     def _stay(self) -> None:
         # Also while all of them wait for hosts that are down; and others may have some for this worker.
-        is_waiting = self._store is not None and (self._store.pages or self._crawl.peers.are_there)
-        if is_waiting or not self._is_adopted:
+        if self._store.pages or self._crawl.peers.are_there or not self._is_adopted:
             raise DontCloseSpider
 
     def _stop(self) -> None:
@@ -132,7 +127,6 @@ class Recrawling:
     # What came of it
 
     def _finished(self, fetch: Fetch) -> None:
-        assert self._store is not None
         key = fetch.visit.key
         version = self._under_way.pop(key, None)
         if self._is_other(key):
@@ -165,7 +159,6 @@ class Recrawling:
 
     def _fail(self, key: bytes, record: UrlRecord, known: Visits) -> None:
         """Note a failed visit: the page is visited less often, and finally no more."""
-        assert self._store is not None
         self._count("failed")
         if known.failures + 1 >= MOST_FAILURES:
             self._store.drop(key)
@@ -173,7 +166,6 @@ class Recrawling:
             self._plan(key, record, replace(known, failures=known.failures + 1))
 
     def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
-        assert self._store is not None
         self._store.plan(key, after, self._importance(record), time.time())
 
     def _importance(self, record: UrlRecord) -> float:

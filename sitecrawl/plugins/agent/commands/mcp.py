@@ -58,7 +58,6 @@ class Command(ReadingCommand):
                 pass  # whoever starts it sees at once that there is no crawl
             from sitecrawl.plugins.agent.stored_crawl import StoredCrawl  # noqa: PLC0415 - for this command alone
 
-            assert self.settings is not None
             crawl = StoredCrawl(
                 lambda: self.pages(opts),
                 lambda: source_of(self, opts),

@@ -80,7 +80,6 @@ class Command(DescribedCommand):
     def _on_redis(self, url: str, named: list[str], spider: str, opts: argparse.Namespace) -> int:
         if opts.repair or opts.upgrade:
             raise UsageError("what is on Redis is only checked: restore it from a copy, or begin a new crawl")
-        assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
         params, name = sharing.redis_of(self.settings), sharing.shared_name(self.settings, spider)
         assert params is not None

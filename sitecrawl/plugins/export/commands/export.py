@@ -98,7 +98,6 @@ class Command(ReadingCommand):
 
     def write(self, form: str, opts: argparse.Namespace) -> None:
         """Write `pages` or `wacz`. Raises `SitecrawlError`."""
-        assert self.settings is not None
         export = {"pages": self._table, "wacz": self._wacz, _MARKDOWN: self._folder}[_checked(form, opts)]
         news: list[News] = []
         with output(opts.output, self.settings) as target:
@@ -173,7 +172,6 @@ class Command(ReadingCommand):
 
     def _use(self) -> tuple[str, str]:
         """The stated use of the pages, and the crawler's name in robots.txt."""
-        assert self.settings is not None
         return USE.read(self.settings), robots_agent(self.settings)
 
     @contextmanager

@@ -45,7 +45,6 @@ class Command(ListingCommand):
             self.list(opts)
 
     def list(self, opts: argparse.Namespace) -> None:
-        assert self.settings is not None
         use, agent = USE.read(self.settings), robots_agent(self.settings)
         with (
             self.pages(opts) as reader,

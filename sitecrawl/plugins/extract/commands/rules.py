@@ -100,8 +100,6 @@ class Command(DescribedCommand):
 
     def _fetched(self, urls: Sequence[str]) -> tuple[list[tuple[PageItem, PageText]], Mapping[str, Any]]:
         """The pages, and the statistics of their crawl, which stores nothing."""
-        assert self.crawler_process
-        assert self.settings
         self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
         spider, stats = run_spider(self.crawler_process, _Pages, seeds=",".join(urls), scope="any")
         return spider.pages, stats

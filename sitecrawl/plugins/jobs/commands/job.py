@@ -52,7 +52,6 @@ class Command(DescribedCommand):
 
     def _check(self, file: Path, urls: list[str]) -> None:
         """Raises `OptionError`."""
-        assert self.settings is not None
         job = read_job(file)
         if job.warning:
             print(f"scrapy: {job.warning}", file=sys.stderr)
@@ -76,7 +75,6 @@ class Command(DescribedCommand):
         """The one that the file is for; where it names none, the plainest."""
         if not job.spider:
             return GenericSpider
-        assert self.settings is not None
         try:
             spider = get_spider_loader(self.settings).load(job.spider)
         except KeyError:

@@ -31,7 +31,6 @@ class Command(CrawlCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("Name the directory of a crawl: scrapy update crawls/mine")
-        assert self.settings is not None
         directory = Path(args[0])
         try:
             if workers_below(directory):
@@ -51,7 +50,6 @@ class Command(CrawlCommand):
 
     def _check(self, spider: str) -> None:
         """Raises `OptionError` for a spider that would take the argument for its own, and do nothing."""
-        assert self.crawler_process
         loader = self.crawler_process.spider_loader
         if spider in loader.list() and not issubclass(loader.load(spider), SiteSpider):
             raise OptionError(NO_ROUNDS.format(spider))

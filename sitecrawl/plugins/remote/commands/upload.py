@@ -40,7 +40,6 @@ class Command(ReadingCommand):
 
     def _upload(self, path: Path) -> str:
         """Says what was done. Raises `SitecrawlError`."""
-        assert self.settings is not None
         manifest = manifest_of(path)
         with database_to_read(path):
             pass  # opened for writing, one that is missing would be made

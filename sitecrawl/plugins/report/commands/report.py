@@ -61,7 +61,6 @@ class Command(ReadingCommand):
 
     def _write(self, name: str, document: str) -> None:
         """UTF-8, whatever the terminal has. Raises `SitecrawlError`."""
-        assert self.settings is not None
         if name == "-":
             sys.stdout.buffer.write(document.encode())
             return
