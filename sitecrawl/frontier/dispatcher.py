@@ -380,7 +380,7 @@ class Dispatcher:
         now = self._clock()
         name = _heard_of(host, visit.url)
         if failed:
-            host.fail(visit.key, now, self._politeness, name)
+            host.fail(visit.key, now, self._politeness, name, beside=host.active - (visit.host is not None))
         else:
             host.answer(name)
             self.silent_hosts.heard(host, now)

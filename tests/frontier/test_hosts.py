@@ -147,6 +147,20 @@ def test_back_off_doubles_up_to_its_cap(bench):
     assert pauses == [1.0, 2.0, 4.0, 6.0, 0.0, 1.0]
 
 
+def test_failures_at_once_are_one(bench):
+    """What was under way when a host failed had been asked for before: it is not given up for that."""
+    crawl = bench(max_failures=2, per_host=5, failure_delay=1.0)
+    crawl.finish(crawl.take("0"))
+    under_way = [crawl.frontier.next() for _ in range(5)]
+    for visit in under_way:
+        crawl.finish(visit, UrlState.FAILED, failed=True)
+    crawl.now += 1
+    crawl.finish(crawl.frontier.next())
+    assert crawl.frontier.counts.failed == 5
+    assert crawl.frontier.figures.waiting == 3
+    assert crawl.frontier.next() is not None
+
+
 def test_several_requests_to_one_host(bench):
     """Up to `per_host` requests are under way on one host, each `delay` after the one before."""
     crawl = bench(per_host=2, delay=2.0)

@@ -99,6 +99,8 @@ class Host:
     """Requests under way."""
     failures: int = 0
     """Failed downloads since the last that worked."""
+    spared: int = 0
+    """Downloads that were under way when the last failure was counted: theirs are the same failure of the host."""
     failing: tuple[bytes, bytes] = (bytes(16), bytes(16))
     """The fingerprints of the last two URLs whose downloads failed."""
     crawl_delay: float = 0.0
@@ -282,8 +284,11 @@ class Host:
         if self.asked_until:
             self.asked_rest = float(ceil(self.asked_until + ahead))
 
-    def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "") -> None:
+    def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "", *, beside: int = 0) -> None:
         """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time.
+
+        So many as are under way `beside` it were asked for before anybody knew, and do not count once more, if the host
+        has answered before.
 
         `name` is that of the URL's host in a pool, elsewhere its scheme. Of a name that fails too often nothing is
         asked for any more, and what is left waits no longer for it. So it is with a scheme by which a host has never
@@ -295,8 +300,12 @@ class Host:
             if len(self.silent) > MAX_SILENT:
                 del self.silent[next(iter(self.silent))]
         if self.is_pool or not is_apart:
-            self.failures += 1
             self.failing = self.failing[1], url
+            if self.spared:
+                self.spared -= 1
+                return
+            self.failures += 1
+            self.spared = beside if self.has_answered else 0
             if self.is_dead(options):
                 return  # what becomes of it is decided at once
         doublings = 0 if is_apart else min(self.failures - 1, 30)
@@ -307,6 +316,7 @@ class Host:
         if not self.is_pool and name not in self.answers:
             self.answers += (name,)
         self.failures = 0
+        self.spared = max(0, self.spared - 1)
         self.pace.answered()
         self.silent.pop(name, None)
 
