@@ -123,6 +123,22 @@ def test_what_a_person_said_stays(state):
     assert evidence.state == state
 
 
+def test_doubt():
+    """At the end a rule is doubtful that has failed more than once, and more than one test in fifty."""
+    evidence = trusted()
+    for _ in range(60):
+        evidence.test(0, same=True)
+    evidence.test(0, same=False)
+    assert not evidence.is_doubtful
+    for _ in range(20):
+        evidence.test(0, same=True)
+    evidence.test(0, same=False)
+    assert (evidence.state, evidence.is_doubtful) == (State.TRUSTED, True)
+    for _ in range(20):
+        evidence.test(0, same=True)
+    assert not evidence.is_doubtful
+
+
 def test_packing():
     """Evidence comes back as it was."""
     evidence = trusted()

@@ -312,18 +312,26 @@ class Forms:
     def test_of(self, host: Host, section: Section, *, last: bool) -> bytes | None:
         """The queue's entry of a URL of `section` whose class's page has been fetched.
 
-        Where there is none, the section has no test for now; a rule that could not be tested by the end is dropped.
+        Where there is none, the section has no test for now. A rule that could not be tested by the end is dropped,
+        and so is one that has been wrong too often by then.
         """
         learnt = self.learners.rule_of(host, section)
+        if last and learnt is not None and learnt.evidence.is_doubtful:
+            self._give_up(host, learnt)
+            return None
         for key in self._tests.samples(section, learnt):
             if (entry := self._test_entry(host, section, key)) is not None:
                 return entry
-        self._tests.found_none(section, last=last)
+        self._tests.found_none(host, section, last=last)
         if last and learnt is not None and learnt.evidence.state == State.TESTING:
-            learner = self.learners.of(host.key)
-            learner.give_up(learnt)
-            self._apply(host, learner, [learnt])
+            self._give_up(host, learnt)
         return None
+
+    def _give_up(self, host: Host, learnt: Learnt) -> None:
+        """What the rule has joined is fetched after all."""
+        learner = self.learners.of(host.key)
+        learner.give_up(learnt)
+        self._apply(host, learner, [learnt])
 
     def _test_entry(self, host: Host, section: Section, key: bytes) -> bytes | None:
         """The queue's entry of a URL, if it is a test."""

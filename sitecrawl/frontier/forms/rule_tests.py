@@ -7,8 +7,10 @@ all that was joined is there to be chosen from. What becomes of a test says `sit
 Chance finds what a rule is wrong for if that is common. Where a rule takes away few different values, or in few
 folders, or its URLs have few different queries, each of these *kinds* is tested as well, however rare it is (of two
 keys one may choose nothing, but for one value of the other); and after a failure every other test is of its
-kind, for it is them that the rule may be wrong for. Kinds are in memory only: after a restart they are read off what
-waits, when nothing else is left.
+kind, for it is them that the rule may be wrong for. A key with few values is no session id, and may be a language of
+which only some pages are there: at the end such a rule has as many tests as a quarter of all fetches.
+
+Kinds are in memory only: after a restart they are read off what waits, when nothing else is left.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from sitecrawl.frontier.urls.sections import Section
 
 TEST_RATE: Final = 0.02
 """Of a host's fetches so many go to the tests of a rule that is trusted."""
+PART: Final = 4
+"""One in so many of a host's fetches are tests, at the end, of a rule that takes away few values."""
 MAX_KINDS: Final = 32
 """Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16
@@ -71,6 +75,11 @@ class Kinds:
         return (kind.keys.pop() for kind in every if kind.keys and (kind.failed if failed else not kind.tested))
 
     @property
+    def are_few_values(self) -> bool:
+        """Whether few different values are taken away."""
+        return self._known[0] is not None
+
+    @property
     def are_tested(self) -> bool:
         return all(kind.tested or not kind.keys for known in self._known for kind in (known or {}).values())
 
@@ -106,8 +115,9 @@ class RuleTests:
         """Up to which row of a large section samples were chosen."""
         self._whole: set[bytes] = set()
         """Sections of which all kinds are known: their rules began in this process, or they were read again."""
-        self._fruitless: set[bytes] = set()
-        """Sections without a URL that could be a test, when nothing else was left to fetch."""
+        self._fruitless: dict[bytes, int] = {}
+        """Sections without a URL that could be a test, when nothing else was left to fetch: after how many fetches of
+        the host."""
 
     def begin(self, section: Section) -> None:
         """Its rule joins URLs from now on."""
@@ -129,7 +139,7 @@ class RuleTests:
         """See whether the rule of `section` wants a test, now that a URL has come to it, or has been fetched."""
         if not section.trap.is_joined:
             return
-        self._fruitless.discard(section.key)
+        self._fruitless.pop(section.key, None)
         learnt = self._learners.rule_of(host, section)
         if learnt is not None and self._wants(host, section, learnt, last=False):
             self._due[section.key] = host, section
@@ -143,9 +153,12 @@ class RuleTests:
         done = section.fetched - section.trap.tried
         if evidence.state == State.TESTING:
             return last or done < WINDOW
-        if last and not self._kinds[section.key].are_tested:
+        kinds = self._kinds[section.key]
+        if last and not kinds.are_tested:
             return True
         allowed = TESTS + sqrt(section.known) * (1.0 if last else 0.5)
+        if last and kinds.are_few_values:
+            allowed = max(allowed, host.fetched / PART * (1 + evidence.failed))
         if evidence.recent:
             return done < allowed + WINDOW * (1 + evidence.failed)
         return done < allowed and (last or done < TESTS + TEST_RATE * host.fetched)
@@ -156,7 +169,9 @@ class RuleTests:
             return list(self._due.values()) if self._due else []
         found = []
         for host, section in self._judge.demoted.values():
-            if section is None or not section.trap.is_joined or section.key in self._fruitless or host.key in but:
+            if section is None or not section.trap.is_joined or host.key in but:
+                continue
+            if self._fruitless.get(section.key) == host.fetched:
                 continue
             learnt = self._learners.rule_of(host, section)
             if section.key not in self._whole:
@@ -193,21 +208,22 @@ class RuleTests:
             self._seen_up_to[section.key] = keys[-1]
         chosen = self._judge.random.sample(keys, min(_SAMPLES, len(keys)))
         yield from (row[len(section.key) + RANK_BYTES :] for row in chosen)
-        if not keys and (entry := section.queue.sample(self._judge.random)) is not None:
-            yield entry[RANK_BYTES:]
+        for _ in range(_SAMPLES - len(chosen)):  # what came since the last checkpoint is in memory alone
+            if (entry := section.queue.sample(self._judge.random)) is not None:
+                yield entry[RANK_BYTES:]
 
-    def found_none(self, section: Section, *, last: bool) -> None:
-        """None of the samples could be a test: there is none until something has changed.
+    def found_none(self, host: Host, section: Section, *, last: bool) -> None:
+        """None of the samples could be a test: there is none until something more of the host has been fetched.
 
         As long as anything else is left, that may be a page which stands for them: when it comes, nobody looks here.
         """
         self._due.pop(section.key, None)
         if last:
-            self._fruitless.add(section.key)
+            self._fruitless[section.key] = host.fetched
 
     def cease(self, section: Section) -> None:
         """The rule joins nothing any more."""
         self._due.pop(section.key, None)
-        self._fruitless.discard(section.key)
+        self._fruitless.pop(section.key, None)
         self._kinds.pop(section.key, None)
         self._whole.discard(section.key)

@@ -287,8 +287,8 @@ class Host:
     def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "", *, beside: int = 0) -> None:
         """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time.
 
-        So many as are under way `beside` it were asked for before anybody knew, and do not count once more, if the host
-        has answered before.
+        So many as are under way `beside` it were asked for before anybody knew, and do not count once more, if the
+        host has answered before.
 
         `name` is that of the URL's host in a pool, elsewhere its scheme. Of a name that fails too often nothing is
         asked for any more, and what is left waits no longer for it. So it is with a scheme by which a host has never
