@@ -180,6 +180,16 @@ class Database:
                 self._check(rows)
                 yield None
 
+    def last_key(self, family: str, prefix: bytes) -> bytes | None:
+        """The greatest key with `prefix`, None where there is none."""
+        rows = self._rows(family, ReadOptions())
+        rows.seek_for_prev(prefix + _BEHIND)
+        if not rows.valid():
+            self._check(rows)
+            return None
+        key: bytes = rows.key()
+        return key if key.startswith(prefix) else None
+
     def _rows(self, family: str, options: ReadOptions) -> RdictIter:
         try:
             return self._families[family].iter(options)

@@ -153,6 +153,19 @@ def test_first_keys(path):
     database.close()
 
 
+def test_last_key(path):
+    """The greatest key with a prefix, wherever the table ends."""
+    database = Database(path, hash_name="test")
+    batch = database.batch()
+    for key in (b"a2", b"a1", b"c9", b"\xff\xff"):
+        batch.put("queue", key, b"")
+    database.write(batch)
+    prefixes = (b"a", b"b", b"c", b"\xff", b"\xff\xff\xff", b"a2", b"Z", b"")
+    found = [database.last_key("queue", prefix) for prefix in prefixes]
+    assert found == [b"a2", None, b"c9", b"\xff\xff", None, b"a2", None, b"\xff\xff"]
+    database.close()
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -160,8 +173,9 @@ def test_first_keys(path):
         lambda database: database.get_many("urls", [b"key"]),
         lambda database: list(database.scan("urls")),
         lambda database: list(database.first_keys("urls", [b"key"])),
+        lambda database: database.last_key("urls", b"key"),
     ],
-    ids=["get", "get_many", "scan", "first_keys"],
+    ids=["get", "get_many", "scan", "first_keys", "last_key"],
 )
 def test_a_closed_database_answers_nothing(path, ask):
     """Whatever it is asked, the error is one that whoever asks knows; nobody else is told of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from itertools import count
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -187,6 +188,24 @@ def test_one_row_for_many_urls(database: Database) -> None:
         add(breadth, host, number)
     checkpoint(database, breadth)
     assert rows(database, host) == 3
+
+
+def test_a_row_costs_the_same_however_many_wait(database: Database) -> None:
+    """Behind many rows of a host that was not in memory, a new one is begun with one look at the disk."""
+    breadth, host = Breadth(database), new_host()
+    for number in range(50 * ROW):
+        add(breadth, host, number)
+    checkpoint(database, breadth)
+    later = Breadth(database)
+    with (
+        patch.object(Database, "get", autospec=True, side_effect=Database.get) as get,
+        patch.object(Database, "last_key", autospec=True, side_effect=Database.last_key) as last_key,
+    ):
+        for number in range(50 * ROW, 52 * ROW):
+            add(later, host, number)
+    assert (get.call_count, last_key.call_count) == (0, 1)
+    checkpoint(database, later)
+    assert passed(Breadth(database), host) == [url(number) for number in range(52 * ROW)]
 
 
 def test_hosts_apart(database: Database) -> None:

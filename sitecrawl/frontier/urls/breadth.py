@@ -178,16 +178,21 @@ class Breadth:
     def _begin(self, host: Host, front: Front) -> bytes:
         """The place of a new row, behind all others."""
         if front.at < host.passed:
-            front.at, front.number = host.passed, -1
-        place = b""
-        while not place or (front.at == front.since and self._rows.get(host.key + place) is not None):
-            front.number += 1
-            if front.number == _MOST:
-                front.at, front.number = front.at + 1, 0
-            place = _PLACE.pack(_FIRST | front.at, front.number)
+            is_known = front.since < host.passed  # all rows of its are of this front
+            front.at, front.number = (host.passed, -1) if is_known else self._last(host)
+        front.number += 1
+        if front.number == _MOST:
+            front.at, front.number = front.at + 1, 0
+        place = _PLACE.pack(_FIRST | front.at, front.number)
         front.queue.push(place)
         front.open = None
         return place
+
+    def _last(self, host: Host) -> tuple[int, int]:
+        """When the last row of `host` on disk was begun, and its number; or that none has been begun by now."""
+        key = self._database.last_key(FAMILY, host.key)
+        at, number = _PLACE.unpack(key[len(host.key) :]) if key is not None else (0, 0)
+        return (at ^ _FIRST, number) if at >= _FIRST | host.passed else (host.passed, -1)
 
     def _front(self, host: Host, *, is_first: bool = False) -> Front:
         """`is_first`: no URL of the host was ever added."""
