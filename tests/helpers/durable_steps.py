@@ -135,8 +135,7 @@ LEFT_OUT: Final = {
     **dict.fromkeys(
         (
             "plugins.checking.rebuilding._fill: batch",
-            "plugins.checking.redis_check._Check._log_faults: batch",
-            "plugins.checking.redis_check._Check._page_faults: batch",
+            "plugins.checking.redis_check._Check._forget_copies: batch",
             "cluster.copy.Copying._clear: batch",
         ),
         "it is in a folder for the time being, which nobody reads again",
