@@ -141,13 +141,19 @@ def test_scans_are_ordered_and_bounded(path):
     database.close()
 
 
-def test_first_keys(path):
-    """Each prefix has its least key or None, in whatever order it is asked for and wherever the table ends."""
+def with_keys(path: Path, *keys: bytes) -> Database:
+    """A database whose queue has these keys."""
     database = Database(path, hash_name="test")
     batch = database.batch()
-    for key in (b"a2", b"a1", b"c9", b"\xff\xff"):
+    for key in keys:
         batch.put("queue", key, b"")
     database.write(batch)
+    return database
+
+
+def test_first_keys(path):
+    """Each prefix has its least key or None, in whatever order it is asked for and wherever the table ends."""
+    database = with_keys(path, b"a2", b"a1", b"c9", b"\xff\xff")
     found = database.first_keys("queue", [b"a", b"b", b"c", b"\xff", b"\xff\xff\xff", b"a2", b"d"])
     assert list(found) == [b"a1", None, b"c9", b"\xff\xff", None, b"a2", None]
     database.close()
@@ -155,11 +161,7 @@ def test_first_keys(path):
 
 def test_last_key(path):
     """The greatest key with a prefix, wherever the table ends."""
-    database = Database(path, hash_name="test")
-    batch = database.batch()
-    for key in (b"a2", b"a1", b"c9", b"\xff\xff"):
-        batch.put("queue", key, b"")
-    database.write(batch)
+    database = with_keys(path, b"a2", b"a1", b"c9", b"\xff\xff")
     prefixes = (b"a", b"b", b"c", b"\xff", b"\xff\xff\xff", b"a2", b"Z", b"")
     found = [database.last_key("queue", prefix) for prefix in prefixes]
     assert found == [b"a2", None, b"c9", b"\xff\xff", None, b"a2", None, b"\xff\xff"]

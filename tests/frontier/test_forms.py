@@ -18,6 +18,7 @@ from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.learner import rule_number
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.record import Flag, UrlState
+from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import sha1
 
 
@@ -189,8 +190,8 @@ def test_the_page_of_a_class_that_comes_to_nothing(bench, status):
     assert not missing
 
 
-def test_the_shorter_form_is_fetched(bench):
-    """Of two that wait: the one that was found first makes room for a shorter one."""
+def linked_from_hub(bench: Bench, name: str) -> Visit:
+    """Trust a rule about printable versions, and let a page link to `name`; that page is being fetched."""
     site = printable(60)
     begin(bench, site)
     site.crawl(bench)
@@ -198,7 +199,13 @@ def test_the_shorter_form_is_fetched(bench):
     bench.add("hub")
     (hub,) = [bench.frontier.next()]
     assert hub is not None
-    bench.link(hub, url("p/700?printable=yes"))
+    bench.link(hub, url(name))
+    return hub
+
+
+def test_the_shorter_form_is_fetched(bench):
+    """Of two that wait: the one that was found first makes room for a shorter one."""
+    hub = linked_from_hub(bench, "p/700?printable=yes")
     long = bench.section_of("p/700?printable=yes")
     assert not long.trap.is_joined
     bench.link(hub, url("p/700"))
@@ -210,15 +217,7 @@ def test_the_shorter_form_is_fetched(bench):
 
 def test_a_version_does_not_hide_its_page(bench):
     """A URL that the rule takes nothing from is fetched, though a version of it was there before."""
-    site = printable(60)
-    begin(bench, site)
-    site.crawl(bench)
-    assert State.TRUSTED in rules(bench).values()
-    bench.add("hub")
-    (hub,) = [bench.frontier.next()]
-    assert hub is not None
-    bench.link(hub, url("p/700?printable=yes"))
-    bench.finish(hub)
+    bench.finish(linked_from_hub(bench, "p/700?printable=yes"))
     (version,) = [bench.frontier.next()]
     assert version is not None
     assert name_of(version.url) == "p/700?printable=yes"
