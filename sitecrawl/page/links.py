@@ -77,8 +77,8 @@ def read_page(
     """Read the headers and body of a response to a request for `url`.
 
     The rest of the `PageItem`, such as status and depth, is left to the caller. `body` is without content coding.
-    `met` counts exceeded limits: `SCHEMES` and
-    `URL_LENGTH` by distinct hrefs. Nothing in `body` or `headers` raises; an invalid `url` raises `InvalidUrl`.
+    `met` counts exceeded limits: `SCHEMES` and `URL_LENGTH` by distinct hrefs. Nothing in `body` or `headers` raises;
+    an invalid `url` raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize, schemes=CRAWLED).href
     declared = media.declared_type(_values(headers, b"content-type"))

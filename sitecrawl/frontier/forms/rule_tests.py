@@ -27,14 +27,13 @@ from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.frontier.forms.evidence import TESTS, WINDOW, State
 from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.forms.learners import Learners
+from sitecrawl.frontier.urls.drought import PART
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.urls.sections import Section
 
 TEST_RATE: Final = 0.02
 """Of a host's fetches so many go to the tests of a rule that is trusted."""
-PART: Final = 4
-"""One in so many of a host's fetches are tests, at the end, of a rule that takes away few values."""
 MAX_KINDS: Final = 32
 """Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16

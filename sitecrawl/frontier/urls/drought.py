@@ -18,7 +18,9 @@ from sitecrawl.frontier.urls.options import FAIR_TRY
 from sitecrawl.page.shown_text import ShownText
 
 PART: Final = 4
-"""A row is `FAIR_TRY` fetches, and at least one in so many of all."""
+"""A row is `FAIR_TRY` fetches, and at least one in so many of all. At the end as many are tests of a rule about URLs
+that takes away few values.
+"""
 LONG: Final = 3000
 """Fetches of a long drought, at least; and as many as all fetches before it."""
 FEW: Final = 0.01
