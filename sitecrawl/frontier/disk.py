@@ -143,7 +143,7 @@ class DiskFrontier:
         self.contents = DiskContents(content, self.url_states, self.forms, self.in_flight)
         tables = self._breadth, self._meta, self.urls
         self._parts = self.url_states, *tables, self.link_credit, content, self.forms
-        self.url_states.form_section = self.forms.section_for
+        self.url_states.joined = self.forms.joined
         self._intake = Intake(
             self.seen,
             self.url_states,
@@ -155,6 +155,7 @@ class DiskFrontier:
             backwards=queues_backwards(order, options.links),
             terms=terms,
             has_requisites=options.requisites,
+            viewed=self.forms.viewed,
         )
         self._load()
         self.dispatcher = Dispatcher(
@@ -318,6 +319,8 @@ class DiskFrontier:
             self.url_states.enter_again(visit.key, record, host, priority=0, request=None)
             self.dispatcher.repeats += 1
             self._place([host])
+        if self.forms.wants_again(visit, state):
+            self.again(visit.key, priority=max(visit.priority, 1))
         if self.terms.sheets:
             self.dispatcher.ended(host)
 

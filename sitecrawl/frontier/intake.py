@@ -24,6 +24,7 @@ class Intake:
     `in_flight` are the visits under way, `grown` is told the hosts for which more waits. `linked_to` is told of
     requisites that have been fetched, and are linked to now. Links beyond the depth limit that `terms` have for
     their host are left out. `backwards`: of a page the last link is queued first.
+    `viewed` is told a page, its host, its links, and those of them that are new there.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Intake:
         backwards: bool,
         terms: TermsByHost,
         has_requisites: bool,
+        viewed: Callable[[Visit, Host, Sequence[Link], Sequence[Link]], None],
     ) -> None:
         self._seen = seen
         self._states = states
@@ -51,6 +53,7 @@ class Intake:
         self._linked_to = linked_to
         self._terms = terms
         self._has_requisites = has_requisites
+        self._viewed = viewed
         self._backwards = backwards
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes, asked: Asked | None) -> int:
@@ -112,10 +115,13 @@ class Intake:
         self._states.bring(host, visit.key, brought)
         self._link_credit.link_hosts(record, host, links)
         section = host.sections[record.section]
+        new: list[Link] = []
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self._urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
                 visit.news.add(host, section, target, found_in)
+                new += [link] if target is host else []
+        self._viewed(visit, host, links, new)
         wanted = [link for link in known.values() if link.priority]
         hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in wanted))
         self._grown(hosts)

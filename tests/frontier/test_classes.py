@@ -31,13 +31,13 @@ def commit(database: Database, part: Classes | Learners) -> None:
 
 def test_a_row_comes_back(database):
     """Before and after it is on disk, with its fields where the format has them."""
-    classes, row = Classes(database), ClassRow(digest("page"), digest("text", 8), digest("other"), 2)
+    classes, row = Classes(database), ClassRow(digest("page"), digest("text"), digest("other"), 2)
     classes.put(digest("class"), row)
     assert classes.get(digest("class")) == row
     commit(database, classes)
     assert Classes(database).get(digest("class")) == row
     data = database.get("classes", digest("class"))
-    assert data == digest("page") + digest("text", 8) + digest("other") + b"\2"
+    assert data == digest("page") + digest("text") + digest("other") + b"\2"
     assert len(data) == ROW_BYTES
     assert classes.get(digest("another")) is None
 

@@ -173,7 +173,7 @@ def test_what_is_all_that_a_host_has(bench):
     seen = Held()
     fetched = crawl.surf(watched(crawl, only_pages(Minting(page={"page": 3})), seen), budget=3000)
     assert crawl.frontier.is_finished()
-    assert 800 <= len(fetched) < 800 + 50
+    assert 790 <= len(fetched) < 800 + 50  # and some twice
     assert len(seen) - seen.count(set()) < 50
 
 

@@ -364,4 +364,14 @@ def test_the_cost_of_a_link_without_rules(bench):
     bench.add("x")
     host = bench.frontier.hosts.named("a.example")
     bench.frontier.forms.learners = None
-    assert bench.frontier.forms.section_for(host, url("y")) is None
+    assert bench.frontier.forms.joined(host, url("y")) is None
+
+
+def test_a_link_to_a_form_is_one_to_its_page(bench):
+    """So the end of a site comes into sight whose every link is new."""
+    site = in_query(400)
+    begin(bench, site)
+    site.crawl(bench, budget=300)
+    host = bench.frontier.hosts.find("a.example")
+    pages = max((one for one in host.sections.values() if rule_number(one.shape) is None), key=lambda one: one.known)
+    assert pages.trap.falls

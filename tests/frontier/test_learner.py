@@ -257,3 +257,10 @@ def test_a_person_says():
     learner.order(learnt, State.CANDIDATE)
     assert learner.form(url)[1] is None
     assert learner.numbered(learnt.number) is learnt
+
+
+def test_what_is_taken_away():
+    """Keys and path segments, by which the kinds of a rule's URLs are told apart."""
+    learner = Learner()
+    surf(learner, lambda page, visit: f"/s{visit}{page}/p/{page}?a={visit}&b=1")
+    assert learner.taken(f"{A}/s9/p/700?a=7&b=1") == ("a=7&s9", "s9", "a=7&b=1")

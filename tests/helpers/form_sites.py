@@ -33,6 +33,8 @@ class Site:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     goes_on: bool = False
     """Whether a page leads to the next one and to those before it alone."""
+    changes: bool = False
+    """Whether a part of each page is new at each view, but for its title."""
 
     def links(self, page: int) -> list[str]:
         others = [
@@ -51,7 +53,8 @@ class Site:
             bench.link(visit, *(url(link) for link in self.links(page)))
             text = self.text_of(name, page)
             self.came.add(text)
-            verdict = bench.frontier.contents.judge(visit, sha1(text.encode()), title=text, text_hash=None)
+            body = f"{text}, view {next(self.ids)}" if self.changes else text
+            verdict = bench.frontier.contents.judge(visit, sha1(body.encode()), title=text, text_hash=None)
             good = verdict == Verdict.NEW
         bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
         self.fetched.append(name)

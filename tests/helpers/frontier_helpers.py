@@ -176,10 +176,14 @@ class Bench:
         budget: int = 20_000,
         is_good: Callable[[str], bool] = lambda _: True,
     ) -> list[str]:
-        """Fetch pages whose links `links_of` gives until the crawl ends or the budget is spent; returns the URLs."""
+        """Fetch pages whose links `links_of` gives until the crawl ends or the budget is spent; returns the URLs.
+
+        A page that is fetched a second time, to compare its links, is in it once.
+        """
         fetched: list[str] = []
         while len(fetched) < budget and (visit := self.frontier.next()) is not None:
-            fetched.append(visit.url)
+            if not visit.again:
+                fetched.append(visit.url)
             self.link(visit, *links_of(visit.url))
             self.finish(visit, good=is_good(visit.url))
             if len(fetched) % 100 == 0:

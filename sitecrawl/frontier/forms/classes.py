@@ -2,12 +2,12 @@
 
 A class is what learnt rules leave of a URL (`learner`), and its key is the fingerprint of that. A row:
 
-    | page 16 | content 8 | other 16 | failures 1 |
+    | page 16 | content 16 | other 16 | failures 1 |
 
 *page*: the fingerprint of the URL that is fetched, or was, for all of the class; zeros when it came to nothing.
-*content*: the beginning of the fingerprint of the page that had its content first, zeros as long as nobody knows.
-*other*: the shortest other URL of the class, which takes its place if it fails; zeros for none. *failures*: how many
-have failed.
+*content*: the beginning of the fingerprint of the page that had its content first, 8 bytes, and a hash of its title,
+8; zeros as long as nobody knows. Older rows have no title. *other*: the shortest other URL of the class, which takes
+its place if it fails; zeros for none. *failures*: how many have failed.
 
 The record of a URL stands for its own class without a row. A class has one where rules hold, and on every host if its
 only page repeats another: whatever has been fetched and has no row was the first with its content.
@@ -18,17 +18,37 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from cityhash import CityHash64
+
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 
 NOBODY: Final = bytes(16)
-UNKNOWN: Final = bytes(8)
+_HALF: Final = 8
+UNKNOWN: Final = bytes(2 * _HALF)
 MAX_FAILURES: Final = 3
 """URLs of one class that are tried before it counts as dead: an id may have expired, and the next one works."""
 
-_ROW = struct.Struct(">16s8s16sB")
+_ROW = struct.Struct(">16s16s16sB")
+_WITHOUT_TITLE = struct.Struct(">16s8s16sB")
 ROW_BYTES: Final = _ROW.size
+
+
+def content_id(original: bytes, title: str) -> bytes:
+    """What a content is known by: the fingerprint of the page that had it first, and its title."""
+    hashed: int = CityHash64(title.encode("utf-8", "surrogatepass"))
+    return original[:_HALF] + hashed.to_bytes(_HALF, "big")
+
+
+def is_one_content(one: bytes, other: bytes) -> bool:
+    return one[:_HALF] == other[:_HALF]
+
+
+def is_one_title(one: bytes, other: bytes) -> bool | None:
+    """Whether pages with these contents have one title; None where that of one is not known."""
+    titles = one[_HALF:], other[_HALF:]
+    return titles[0] == titles[1] if all(map(any, titles)) else None
 
 
 class ClassRow(NamedTuple):
@@ -53,6 +73,9 @@ class Classes:
         if data is None:
             return None
         try:
+            if len(data) == _WITHOUT_TITLE.size:
+                page, content, other, failures = _WITHOUT_TITLE.unpack(data)
+                return ClassRow(page, content + bytes(_HALF), other, failures)
             return ClassRow(*_ROW.unpack(data))
         except struct.error as error:
             raise CorruptFile(f"A class of URLs in {self._path} cannot be read: {error}") from error

@@ -3,11 +3,15 @@
     candidate --support--> testing --tests agree--> trusted
                               |                        |
                               +----- failed tests -----+--> dropped --twice the support--> testing
+    any of these --two views of a page--> minted --failed tests--> dropped
 
 *Support*: two fetched URLs of one class had the same content. That may be chance, and the pairs that suggest a rule
 are chosen by it; so a rule that has enough of it only makes a forecast: URLs of a class that is fetched wait, and a
 few of them are fetched to see (a *test*). One that all of these agree with is trusted, and its forecasts go on being
 tested. Every number here is small, and has its reason beside it.
+
+What two views of one page show (`frontier.forms.views`) is no chance, and needs no support. Pages of a site where
+that has to be looked at differ at each fetch, so its tests fail for another title alone.
 
 A rule is one thing, but it need not hold for all URLs of its place: a forum says "there is no newer topic" at
 `view=next` whatever topic `t` names, and `t` alone names the topic. So what is counted is counted by *stratum*, the
@@ -52,9 +56,11 @@ class State(IntEnum):
     """A person wants it not to hold."""
     ORDERED = 5
     """A person has said that it holds."""
+    MINTED = 6
+    """What it takes away is new at each view of a page."""
 
 
-ACTIVE: Final = frozenset({State.TESTING, State.TRUSTED, State.ORDERED})
+ACTIVE: Final = frozenset({State.TESTING, State.TRUSTED, State.ORDERED, State.MINTED})
 """States in which URLs are joined by the rule."""
 
 
@@ -87,7 +93,9 @@ class Evidence:
         """Whether more than one test in `ERRS` has failed, and not just one: too much for the end of a crawl, where
         what is still joined is lost.
         """
-        return self.state == State.TRUSTED and self.failed > max(1.0, (self.tests + self.failed) / ERRS)
+        return self.state in {State.TRUSTED, State.MINTED} and self.failed > max(
+            1.0, (self.tests + self.failed) / ERRS
+        )
 
     @property
     def mostly_differs(self) -> bool:
@@ -95,7 +103,9 @@ class Evidence:
 
     def opens(self, stratum: int) -> bool:
         """Whether the rule joins URLs in `stratum`, as far as it is active."""
-        return self.strata.get(stratum, (0, 0))[0] > 0 <= self._balance(stratum) or self.state == State.ORDERED
+        if self.state in {State.ORDERED, State.MINTED}:
+            return self.state == State.ORDERED or self._balance(stratum) >= 0
+        return self.strata.get(stratum, (0, 0))[0] > 0 <= self._balance(stratum)
 
     def refuses(self, stratum: int) -> bool:
         """Whether it is known not to hold in `stratum`."""
@@ -107,6 +117,8 @@ class Evidence:
 
     def pair(self, stratum: int, *, same: bool) -> None:
         """Two pages of one class had the same content, or had not; nobody had a forecast in mind."""
+        if self.state == State.MINTED and not same:
+            return  # its pages differ at each fetch
         was_open = self.opens(stratum)
         self._count(stratum, same=same)
         if same:
@@ -115,6 +127,15 @@ class Evidence:
             self.agreed = 0
         if self.state in {State.CANDIDATE, State.DROPPED} and self.agreed >= self.need:
             self.state, self.tests, self.recent = State.TESTING, 0, 0
+
+    def mint(self) -> bool:
+        """Two views of a page have shown that what it takes away is new at each; whether that changes anything: not
+        if it was wrong before, nor against what a person has said.
+        """
+        if self.state in {State.MINTED, State.REFUSED, State.ORDERED} or self.failed > 1:
+            return False
+        self.state, self.recent, self.strata = State.MINTED, 0, {}
+        return True
 
     def test(self, stratum: int, *, same: bool) -> None:
         """A URL that was joined has been fetched, and had its class's content or had not."""

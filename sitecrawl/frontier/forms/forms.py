@@ -25,18 +25,20 @@ rule is old. Of two forms that wait, the shorter is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.frontier.forms.classes import NOBODY, UNKNOWN, Classes
+from sitecrawl.frontier.forms.classes import NOBODY, Classes, content_id
 from sitecrawl.frontier.forms.evidence import State
 from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
 from sitecrawl.frontier.forms.rule_tests import Judge, RuleTests
 from sitecrawl.frontier.forms.rules import DROP
+from sitecrawl.frontier.forms.views import Views, is_suspect
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host
+from sitecrawl.frontier.urls.options import ENOUGH
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
@@ -81,6 +83,7 @@ class Forms:
         self._fingerprint = fingerprint
         self.learners = Learners(database)
         self._tests = RuleTests(database, self.learners, judge)
+        self._views = Views()
         self._ruled: set[bytes] = set()
         """The keys of hosts on which rules join URLs."""
         self._left = _JOINED_AT_ONCE
@@ -90,8 +93,8 @@ class Forms:
 
     # Where a URL goes
 
-    def section_for(self, host: Host, found: Link) -> Section | None:
-        """The section of the rule by which a link that was just found is another form of a page, if it is one."""
+    def joined(self, host: Host, found: Link) -> tuple[Section, bytes] | None:
+        """Where a link that was just found waits if it is another form of a page, and the key of that page."""
         if host.key not in self._ruled:
             return None
         return self._joining(host, found.key, found.url, found.priority)
@@ -105,9 +108,10 @@ class Forms:
             return True
         if self._left <= 0:
             return False
-        target = self._joining(host, key, record.url)
-        if target is None:
+        found = self._joining(host, key, record.url)
+        if found is None:
             return False
+        target, _ = found
         self._left -= 1
         self._states.move(key, record, host, target)
         self._tests.look(host, target)
@@ -117,8 +121,9 @@ class Forms:
         """Something is fetched: as many as before may be joined until the next."""
         self._left = _JOINED_AT_ONCE
 
-    def _joining(self, host: Host, key: bytes, url: str, priority: int | None = None) -> Section | None:
-        """The section where the URL waits as another form; None if it is to be fetched, and stands for its class.
+    def _joining(self, host: Host, key: bytes, url: str, priority: int | None = None) -> tuple[Section, bytes] | None:
+        """The section where the URL waits as another form, and the page that stands for it; None if it is to be
+        fetched, and stands for its class.
 
         `priority` is None for a URL that would be fetched now: it is not kept back by one that still waits.
         """
@@ -144,7 +149,7 @@ class Forms:
         self._standing.note_other(its_class, page_key, key, url)
         section = self._hosts.rule_section(host, str(by))
         self._tests.joined(host, section, key, learner.taken(url))
-        return section
+        return section, page_key
 
     def _gives_way(self, key: bytes, record: UrlRecord, url: str, learner: Learner) -> bool:
         """Whether the page of the class, which waits, has made room for the shorter `url`."""
@@ -160,14 +165,14 @@ class Forms:
 
     # What pages teach
 
-    def compared(self, visit: Visit, record: UrlRecord, original: bytes) -> None:
+    def compared(self, visit: Visit, record: UrlRecord, original: bytes, title: str) -> None:
         """The page of `visit` has the content of the URL with the fingerprint `original`: its own if it is new."""
         if not self.learns or visit.again or record.url.find("/", 8) < 0:
             return
         host = self._states.host_of(record)
         if host.is_pool:
             return
-        learner, content = self.learners.of(host.key), original[: len(UNKNOWN)]
+        learner, content = self.learners.of(host.key), content_id(original, title)
         if host.key in self._ruled:
             self._apply(host, learner, self._test(host, learner, visit.key, record, content))
         elif original != visit.key:
@@ -187,11 +192,34 @@ class Forms:
             self._standing.fetched(its_class, key, content)
             return []
         section = host.sections[record.section]
-        if not section.trap.is_joined or (same := self._standing.is_same(page, its_class.row, content)) is None:
+        if not section.trap.is_joined:
+            return []
+        by = its_class.by or learner.form(page[1].url)[1]
+        is_minted = by is not None and by.evidence.state == State.MINTED
+        if (same := self._standing.is_same(page, its_class.row, content, by_title=is_minted)) is None:
             return []
         url = record.url if its_class.by is not None else page[1].url  # a rule has changed one of the two
         self._tests.tested(section, learner.taken(record.url), same=same)
         return learner.tested(url, same=same)
+
+    def viewed(self, visit: Visit, host: Host, links: Sequence[Link], new: Sequence[Link]) -> None:
+        """The page of `visit` links to `links`, of which those on its own `host` that no rule joins are `new`."""
+        if not self.learns or host.is_pool or host.fetched < ENOUGH:
+            return
+        learner = self.learners.of(host.key)
+        if first := self._views.first(visit):
+            second = [link.url for link in links if link.host == host.name]
+            self._apply(host, learner, learner.compare_views(first, second))
+        elif host.fetched >= learner.next_views and visit.request is None and not visit.again:
+            own = [link for link in links if link.host == host.name]
+            if is_suspect(own, new):
+                learner.next_views = 2 * host.fetched
+                self.learners.changed(host.key)
+                self._views.take(visit, own)
+
+    def wants_again(self, visit: Visit, state: UrlState) -> bool:
+        """Whether the page of `visit`, which is over, is to be fetched a second time."""
+        return self._views.wants(visit, state)
 
     def ended(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """A visit is over. What came to nothing stands for its class no longer."""

@@ -17,7 +17,7 @@ these last changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final
@@ -30,6 +30,8 @@ from sitecrawl.frontier.forms.evidence import Evidence, State
 from sitecrawl.frontier.forms.parts import Parts, split
 from sitecrawl.frontier.forms.rule_set import RuleSet
 from sitecrawl.frontier.forms.rules import Rule, unpack
+from sitecrawl.frontier.forms.views import minted
+from sitecrawl.frontier.urls.options import ENOUGH
 
 MAX_RULES: Final = 32
 RECENT: Final = 256
@@ -127,6 +129,8 @@ class Learner:
         """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
         of it."""
         self._last = 0
+        self.next_views = ENOUGH
+        """Fetches of the host from which on another of its pages is looked at twice."""
         self._suggested: set[Rule] = set()
         """Rules for which there was no room when they were suggested: the second time others make it."""
         self._recent: dict[str, tuple[bytes, Parts]] = {}
@@ -215,6 +219,17 @@ class Learner:
                     changed += [begun] if self._replay(begun, parts, other, content) else []
         return changed
 
+    def compare_views(self, first: Iterable[str], second: Iterable[str]) -> list[Learnt]:
+        """Learn from the links of two views of one page. Returns as `observe`."""
+        changed = []
+        for rule in minted(map(split, first), map(split, second)):
+            learnt = self.learnt.get(rule) or self._add(rule)
+            if learnt is not None and learnt.evidence.mint():
+                changed.append(learnt)
+        if changed:
+            self._refresh()
+        return changed
+
     def _add(self, rule: Rule) -> Learnt | None:
         """A new candidate, if there is room for one."""
         whole = rule.without_value()
@@ -260,11 +275,13 @@ class Learner:
         return said
 
     def taken(self, url: str) -> tuple[str, str, str]:
-        """The keys that the rules take away from `url`, the first of its folders, and all of its keys."""
+        """What the rules take away from `url`, the first of its folders, and all of its keys."""
         parts = split(url)
-        kept = self.active.form(parts)[0].keys
+        form = self.active.form(parts)[0]
+        gone = [key for key in parts.keys if key not in form.keys]
+        gone += [segment for segment in parts.segments if segment not in form.segments]
         folder = parts.segments[0] if parts.segments[1:] else ""
-        return "&".join(key for key in parts.keys if key not in kept), folder, "&".join(parts.keys)
+        return "&".join(gone), folder, "&".join(parts.keys)
 
     def _opens(self, rule: Rule, parts: Parts) -> bool:
         """Whether a rule holds for a URL that it would change; a narrower one that was refused is the stronger."""
@@ -273,7 +290,9 @@ class Learner:
             return False
         narrower = rule.narrower(parts)
         known = self.learnt.get(narrower) if narrower is not None else None
-        return known is None or not known.evidence.refuses(stratum)
+        if known is None or self.learnt[rule].evidence.state == State.MINTED != known.evidence.state != State.REFUSED:
+            return True
+        return not known.evidence.refuses(stratum)
 
     def tested(self, url: str, *, same: bool) -> list[Learnt]:
         """A URL that was joined has been fetched and had its class's content, or had not.
@@ -325,14 +344,14 @@ class Learner:
 
     def pack(self) -> bytes:
         rows = [(one.number, one.rule.pack(), one.evidence.pack()) for one in self.learnt.values()]
-        packed: bytes = msgpack.packb((VERSION, self._last, rows))
+        packed: bytes = msgpack.packb((VERSION, self._last, self.next_views, rows))
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> Learner:
         """What another version has learnt is learnt anew. Raises `CorruptFile` for bytes that no `pack` wrote."""
         learner = cls()
-        version, learner._last, rows = _rows(data)
+        version, learner._last, learner.next_views, rows = _rows(data)
         if version != VERSION:
             return cls()
         for number, rule, evidence in rows:
@@ -342,10 +361,13 @@ class Learner:
         return learner
 
 
-def _rows(data: bytes) -> tuple[int, int, list[tuple[int, Any, Any]]]:
-    """The version, the number of the last rule, and of each rule its number, itself and its evidence."""
+def _rows(data: bytes) -> tuple[int, int, int, list[tuple[int, Any, Any]]]:
+    """The version, the last rule's number, `next_views` (`ENOUGH` where it is missing, in older rows), and of each
+    rule its number, itself and its evidence.
+    """
     try:
-        version, last, rows = msgpack.unpackb(data)
-        return version, int(last), [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
+        version, last, *views, rows = msgpack.unpackb(data)
+        known = [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
+        return version, int(last), int(views[0]) if views else ENOUGH, known
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"What was learnt of a host, {len(data)} bytes, cannot be read: {error}") from error

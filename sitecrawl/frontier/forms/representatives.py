@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
-from sitecrawl.frontier.forms.classes import MAX_FAILURES, NOBODY, UNKNOWN, Classes, ClassRow
+from sitecrawl.frontier.forms.classes import (
+    MAX_FAILURES,
+    NOBODY,
+    UNKNOWN,
+    Classes,
+    ClassRow,
+    is_one_content,
+    is_one_title,
+)
 from sitecrawl.frontier.forms.learner import Learner, Learnt
 from sitecrawl.frontier.urls.record import GONE, UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import UrlTable
@@ -67,17 +75,21 @@ class Representatives:
         fetched = record.state == UrlState.FETCHED and (record.has_page or record.status in GONE)
         return fetched or (row is not None and row.failures >= MAX_FAILURES)
 
-    def is_same(self, page: tuple[bytes, UrlRecord], row: ClassRow | None, content: bytes) -> bool | None:
-        """Whether `content` is that of its class's page; None as long as that is not fetched."""
+    def is_same(
+        self, page: tuple[bytes, UrlRecord], row: ClassRow | None, content: bytes, *, by_title: bool
+    ) -> bool | None:
+        """Whether `content` is that of its class's page, or has its title (`by_title`); None while nobody knows."""
         key, record = page
         if record.state != UrlState.FETCHED:
             return None
         if record.status in GONE:
             return False
-        if row is not None and row.content != UNKNOWN:
-            return row.content == content
-        own = self._classes.get(key)  # as it was fetched, before it stood for others
-        return content == (key[: len(UNKNOWN)] if own is None or own.content == UNKNOWN else own.content)
+        if row is None or row.content == UNKNOWN:
+            row = self._classes.get(key)  # as it was fetched, before it stood for others
+        known = key if row is None or row.content == UNKNOWN else row.content
+        if is_one_content(known, content):
+            return True
+        return False if not by_title else None if known is key else is_one_title(known, content)
 
     # Changes
 

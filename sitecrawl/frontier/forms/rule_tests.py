@@ -147,7 +147,7 @@ class RuleTests:
 
     def _wants(self, host: Host, section: Section, learnt: Learnt, *, last: bool) -> bool:
         evidence = learnt.evidence
-        if not section.queued or host.trap.demoted or evidence.state not in {State.TESTING, State.TRUSTED}:
+        if not section.queued or host.trap.demoted or not evidence.is_active or evidence.state == State.ORDERED:
             return False
         done = section.fetched - section.trap.tried
         if evidence.state == State.TESTING:

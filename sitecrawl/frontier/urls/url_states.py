@@ -85,8 +85,8 @@ class UrlStates:
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
         self._given_up = GivenUp(database)
-        self.form_section: Callable[[Host, Link], Section | None] = lambda host, found: None
-        """Gives the section of a rule for a link that is another form of a page: see `frontier.forms.forms`."""
+        self.joined: Callable[[Host, Link], tuple[Section, bytes] | None] = lambda host, found: None
+        """Whether a link is another form of a page, and of which: `frontier.forms.forms`."""
 
     # Look-ups
 
@@ -158,10 +158,12 @@ class UrlStates:
             referrer=referrer,
             credit=credit,
         )
-        joined = self.form_section(host, found) if tenth is not None else None
-        section = joined or self._hosts.section_for(host, record)
+        joined = self.joined(host, found) if tenth is not None else None
+        section, page = joined or (self._hosts.section_for(host, record), b"")
         record.section = section.key[KEY_BYTES:]
-        if tenth is not None:
+        if page:  # a link to another form of a page is one to the page
+            self._link_credit.owe(self._urls.get(referrer), {page: found}, tenth or 0)
+        elif tenth is not None:
             given = tenth * found.weight
             self._link_credit.give(record, given)
             section.received += given

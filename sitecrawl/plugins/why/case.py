@@ -80,7 +80,7 @@ class Case:
         name = source.fingerprints.url(form) if rule is not None else key
         row = source.class_row(name)
         page = name if row is None else row.page
-        content = row.content if row is not None and row.content != UNKNOWN else b""
+        content = row.content[:8] if row is not None and row.content != UNKNOWN else b""
         versions = list(source.versions(url))
         return cls(
             source=source,

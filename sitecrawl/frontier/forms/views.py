@@ -1,0 +1,115 @@
+"""Two views of one page: what in its links is new at each view, and so chooses nothing.
+
+A session id, a token or a time that a site writes into its links was not there when the page was asked for before,
+and does not come again. Contents cannot show that where a part of each page is new at each view as well, a random
+link or who is online, since then no two fetches have one content. So on a host where most links of a page are new
+after `ENOUGH` fetches, that page is fetched a second time; after twice as many fetches another is, and so on. A rule
+takes away what was *minted* if
+
+- no value of its slots is in both views: what chooses a content stays, as a product's id does;
+- without what it takes away at least half of the links that were new are in both views, and at least `SUPPORT`
+  different ones: of a link to a random page the id changes as well, and all that is left of it is one link.
+
+The first view is in memory only: after a restart the page is fetched again all the same, and shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from sitecrawl.frontier.forms.difference import difference
+from sitecrawl.frontier.forms.evidence import SUPPORT
+from sitecrawl.frontier.forms.parts import Parts, split
+from sitecrawl.frontier.forms.rules import DROP, Rule
+from sitecrawl.frontier.urls.record import UrlState
+from sitecrawl.frontier.urls.visit import Visit
+from sitecrawl.page.items import Link
+
+_COMPARED: Final = 32
+"""Links of each view that are held against those of the other, about 10 us a pair."""
+_VIEWS: Final = 256
+"""First views that are kept, about 20 kB each."""
+
+
+def minted(first: Iterable[Parts], second: Iterable[Parts]) -> list[Rule]:
+    """The rules that two views of a page show, those that take away less first."""
+    before, after = ({parts.text(): parts for parts in view} for view in (first, second))
+    gone, came = _only_in(before, after), _only_in(after, before)
+    suggested = {rule for one in gone[:_COMPARED] for other in came[:_COMPARED] for rule in difference(one, other)}
+    found: list[Rule] = []
+    for rule in sorted(suggested, key=lambda rule: (len(rule.what), rule.pack())):
+        if rule.kind == DROP and not any("=" in slot for slot in rule.what):
+            explained = [known for known in found if known.place == rule.place and {*known.what} < {*rule.what}]
+            if _mints(rule, explained, gone, came) and _is_new(rule, before, after):
+                found.append(rule)
+    return found
+
+
+def _only_in(view: dict[str, Parts], other: dict[str, Parts]) -> list[Parts]:
+    return [parts for text, parts in view.items() if text not in other]
+
+
+def _mints(rule: Rule, explained: Sequence[Rule], gone: Sequence[Parts], came: Sequence[Parts]) -> bool:
+    """Whether enough links of both views, `gone` and `came`, are the same without what the rule takes away. Those do
+    not count that are `explained` by rules which take away less.
+    """
+    first, second = _forms(rule, gone), _forms(rule, came)
+    for known in explained:
+        for one in _forms(known, gone) & _forms(known, came):
+            other = rule.form(split(one)).text()
+            first.discard(other)
+            second.discard(other)
+    stay = first & second
+    return len(stay) >= SUPPORT and 2 * len(stay) >= min(len(first), len(second))
+
+
+def _forms(rule: Rule, links: Iterable[Parts]) -> set[str]:
+    """What the rule leaves of those that it changes."""
+    return {form.text() for parts in links if (form := rule.apply(parts)) is not None}
+
+
+def _is_new(rule: Rule, before: dict[str, Parts], after: dict[str, Parts]) -> bool:
+    """Whether no value of any of its slots is in both views."""
+    first, second = ([parts for parts in view.values() if rule.apply(parts)] for view in (before, after))
+    return all(_values(slot, first).isdisjoint(_values(slot, second)) for slot in rule.what)
+
+
+def _values(slot: str, links: Iterable[Parts]) -> set[str]:
+    if slot[0] == "/":
+        at = int(slot[1:].rstrip("-"))
+        return {parts.segments[at] for parts in links if at < len(parts.segments)}
+    return {value for parts in links for value in parts.values().get(slot, ())}
+
+
+def is_suspect(links: Sequence[Link], new: Sequence[Link]) -> bool:
+    """Whether a page may have minted values in these `links` to its own host: most are `new` and have keys, or all
+    are new.
+    """
+    if len(new) < SUPPORT:
+        return False
+    with_keys = sum(1 for link in new if "?" in link.url or ";" in link.url)
+    return 2 * with_keys >= len(links) or len(new) == len(links)
+
+
+class Views:
+    """The pages that are fetched a second time."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, list[str]] = {}
+        """By the key of the page: its links to its own host."""
+
+    def take(self, visit: Visit, links: Sequence[Link]) -> None:
+        """The page of `visit` is to be fetched a second time."""
+        if len(self._first) < _VIEWS:
+            self._first[visit.key] = [link.url for link in links]
+
+    def first(self, visit: Visit) -> list[str]:
+        """The links of the first view, if this is the second."""
+        return self._first.pop(visit.key, []) if visit.again else []
+
+    def wants(self, visit: Visit, state: UrlState) -> bool:
+        """Whether a page whose visit is over is to be fetched a second time."""
+        if visit.key in self._first and (visit.again or state != UrlState.FETCHED):
+            del self._first[visit.key]
+        return visit.key in self._first
