@@ -36,9 +36,8 @@ from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
 from sitecrawl.frontier.forms.rule_tests import Judge, RuleTests
 from sitecrawl.frontier.forms.rules import DROP
-from sitecrawl.frontier.forms.views import Views, is_suspect
+from sitecrawl.frontier.forms.views import FIRST, Views, is_suspect
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host
-from sitecrawl.frontier.urls.options import ENOUGH
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
@@ -204,7 +203,7 @@ class Forms:
 
     def viewed(self, visit: Visit, host: Host, links: Sequence[Link], new: Sequence[Link]) -> None:
         """The page of `visit` links to `links`, of which those on its own `host` that no rule joins are `new`."""
-        if not self.learns or host.is_pool or host.fetched < ENOUGH:
+        if not self.learns or host.is_pool or host.fetched < FIRST:
             return
         learner = self.learners.of(host.key)
         if first := self._views.first(visit):

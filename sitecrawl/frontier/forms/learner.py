@@ -30,8 +30,7 @@ from sitecrawl.frontier.forms.evidence import Evidence, State
 from sitecrawl.frontier.forms.parts import Parts, split
 from sitecrawl.frontier.forms.rule_set import RuleSet
 from sitecrawl.frontier.forms.rules import Rule, unpack
-from sitecrawl.frontier.forms.views import minted
-from sitecrawl.frontier.urls.options import ENOUGH
+from sitecrawl.frontier.forms.views import FIRST, minted
 
 MAX_RULES: Final = 32
 RECENT: Final = 256
@@ -129,7 +128,7 @@ class Learner:
         """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
         of it."""
         self._last = 0
-        self.next_views = ENOUGH
+        self.next_views = FIRST
         """Fetches of the host from which on another of its pages is looked at twice."""
         self._suggested: set[Rule] = set()
         """Rules for which there was no room when they were suggested: the second time others make it."""
@@ -362,12 +361,12 @@ class Learner:
 
 
 def _rows(data: bytes) -> tuple[int, int, int, list[tuple[int, Any, Any]]]:
-    """The version, the last rule's number, `next_views` (`ENOUGH` where it is missing, in older rows), and of each
+    """The version, the last rule's number, `next_views` (`FIRST` where it is missing, in older rows), and of each
     rule its number, itself and its evidence.
     """
     try:
         version, last, *views, rows = msgpack.unpackb(data)
         known = [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
-        return version, int(last), int(views[0]) if views else ENOUGH, known
+        return version, int(last), int(views[0]) if views else FIRST, known
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"What was learnt of a host, {len(data)} bytes, cannot be read: {error}") from error

@@ -13,9 +13,9 @@ and no two URLs differ in one of them alone. A slot is written so:
     /2            the third path segment, which becomes a star
     /2-           the same, taken out: paths without it are of the class
 
-It is keyed by its slots and the *place* (`frontier.forms.parts`), and not by all the keys of the query: what is
-learnt of a session id carries over to URLs with other keys beside it. How a whole URL is spelled is said by four
-rules without a place: which host it is, upper and lower case, an index's name, a slash at the end.
+It is keyed by its slots and the *place* (`frontier.forms.parts`), which may be anywhere, and not by all the keys of
+the query: what is learnt of a session id carries over to URLs with other keys beside it. How a whole URL is spelled
+is said by four rules without a place: which host it is, upper and lower case, an index's name, a slash at the end.
 
 Invariant, tested on random URLs and rules: the form of a form is the form itself.
 """
@@ -32,6 +32,8 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.forms.parts import STAR, Parts, in_lower_case, name_of, places_of
 
 DROP, MIRROR, CASE, INDEX, SLASH = "drop", "mirror", "case", "index", "slash"
+ANYWHERE: Final = "*"
+"""The place of all paths."""
 
 
 class Slots(NamedTuple):
@@ -95,10 +97,19 @@ class Rule:
         if self.kind != DROP:
             return bool(parts.segments)
         slots = slots_of(self.what)
-        if slots.away and self.place in parts.places:
+        if slots.away and self.is_at(parts.places):
             return True
         rest = slots.rest(parts.segments)
-        return rest is not None and self.place in places_of(rest)
+        return rest is not None and self.is_at(places_of(rest))
+
+    def is_at(self, places: tuple[str, ...]) -> bool:
+        """Whether it holds at one of these places."""
+        return self.place in places or self.place == ANYWHERE
+
+    def contains(self, other: Rule) -> bool:
+        """Whether it takes away what `other` does, and more, or at more places."""
+        slots = {*other.what} <= {*self.what} and self != other
+        return slots and self.kind == other.kind and self.place in (other.place, ANYWHERE)
 
     def narrower(self, parts: Parts) -> Rule | None:
         """The same rule at the narrow place of `parts`, which it applies to; None if it is that, or has no place."""
@@ -133,7 +144,8 @@ class Rule:
             keys = ", ".join(f'"{slot}"' for slot in self.what if slot[0] != "/")
             path = ", ".join(slot[1:].rstrip("-") for slot in self.what if slot[0] == "/")
             segments = f"path segment {int(path) + 1}" if path.isdecimal() else f"path segments {path}"
-            return f"without {' and '.join(filter(None, (keys, path and segments)))} in {self.place}"
+            where = "anywhere" if self.place == ANYWHERE else f"in {self.place}"
+            return f"without {' and '.join(filter(None, (keys, path and segments)))} {where}"
         return _SAID[self.kind].format(*self.what)
 
 
@@ -148,9 +160,9 @@ _SAID: Final = {
 def _without_slots(rule: Rule, parts: Parts) -> Parts | None:
     slots, segments = slots_of(rule.what), parts.segments
     rest = slots.rest(segments)
-    if rest is not segments and rest is not None and rule.place in places_of(rest):
+    if rest is not segments and rest is not None and rule.is_at(places_of(rest)):
         segments = slots.left(segments)
-    elif slots.starred or rule.place not in parts.places:
+    elif slots.starred or not rule.is_at(parts.places):
         return None
     keys, kept = slots.keys, parts.keys
     if keys and kept:

@@ -3,7 +3,7 @@
 A session id, a token or a time that a site writes into its links was not there when the page was asked for before,
 and does not come again. Contents cannot show that where a part of each page is new at each view as well, a random
 link or who is online, since then no two fetches have one content. So on a host where most links of a page are new
-after `ENOUGH` fetches, that page is fetched a second time; after twice as many fetches another is, and so on. A rule
+after `FIRST` fetches, that page is fetched a second time; after twice as many fetches another is, and so on. A rule
 takes away what was *minted* if
 
 - no value of its slots is in both views: what chooses a content stays, as a product's id does;
@@ -18,14 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from sitecrawl.base.expressions import expression
 from sitecrawl.frontier.forms.difference import difference
 from sitecrawl.frontier.forms.evidence import SUPPORT
 from sitecrawl.frontier.forms.parts import Parts, split
-from sitecrawl.frontier.forms.rules import DROP, Rule
+from sitecrawl.frontier.forms.rules import ANYWHERE, DROP, Rule
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.urls.url import path_start
 
+FIRST: Final = 16
+"""Fetches of a host from which on a page may be fetched twice: of a smaller site that would be dear."""
+_MAY_MINT: Final = expression("[?;]|/(?=[^/]*[0-9])[^/]{12,}/").search
 _COMPARED: Final = 32
 """Links of each view that are held against those of the other, about 10 us a pair."""
 _VIEWS: Final = 256
@@ -37,13 +42,19 @@ def minted(first: Iterable[Parts], second: Iterable[Parts]) -> list[Rule]:
     before, after = ({parts.text(): parts for parts in view} for view in (first, second))
     gone, came = _only_in(before, after), _only_in(after, before)
     suggested = {rule for one in gone[:_COMPARED] for other in came[:_COMPARED] for rule in difference(one, other)}
+    slots = dict.fromkeys(rule.what for rule in suggested if rule.kind == DROP)
+    anywhere = {Rule(DROP, ANYWHERE, what) for what in slots}  # for what has no place in common with two others
     found: list[Rule] = []
-    for rule in sorted(suggested, key=lambda rule: (len(rule.what), rule.pack())):
+    for rule in [*_in_order(suggested), *_in_order(anywhere)]:
         if rule.kind == DROP and not any("=" in slot for slot in rule.what):
-            explained = [known for known in found if known.place == rule.place and {*known.what} < {*rule.what}]
+            explained = [known for known in found if rule.contains(known)]
             if _mints(rule, explained, gone, came) and _is_new(rule, before, after):
                 found.append(rule)
     return found
+
+
+def _in_order(rules: Iterable[Rule]) -> list[Rule]:
+    return sorted(rules, key=lambda rule: (len(rule.what), rule.pack()))
 
 
 def _only_in(view: dict[str, Parts], other: dict[str, Parts]) -> list[Parts]:
@@ -83,13 +94,11 @@ def _values(slot: str, links: Iterable[Parts]) -> set[str]:
 
 
 def is_suspect(links: Sequence[Link], new: Sequence[Link]) -> bool:
-    """Whether a page may have minted values in these `links` to its own host: most are `new` and have keys, or all
-    are new.
+    """Whether a page may have minted values in these `links` to its own host: most are `new`, and have keys or a long
+    folder with a digit.
     """
-    if len(new) < SUPPORT:
-        return False
-    with_keys = sum(1 for link in new if "?" in link.url or ";" in link.url)
-    return 2 * with_keys >= len(links) or len(new) == len(links)
+    suspects = [link for link in new if _MAY_MINT(link.url, path_start(link.url))]
+    return len(suspects) >= SUPPORT and 2 * len(suspects) >= len(links)
 
 
 class Views:
