@@ -49,14 +49,18 @@ class Plugin:
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Arguments of site spiders that are of no use without it, and dotted paths of the classes that do it."""
     reading: str = ""
-    """Dotted path of a class that replaces `sitecrawl.crawl.page_reading.PageReading` if one of `wanted_by` is set.
-    It is made with settings and Scrapy's stats."""
+    """Dotted path of a subclass of `sitecrawl.crawl.page_reading.PageReading` that reads the pages where the plug-in
+    is wanted. It is made by `from_settings(settings, stats)`."""
     needs: Collection[str] = ()
     """Other plug-ins that this one needs."""
 
     def is_wanted(self, settings: Mapping[Any, Any]) -> bool:
         """Whether its components are to be imported."""
-        return not self.wanted_by or any(settings.get(setting.name) not in _NOTHING for setting in self.wanted_by)
+        return not self.wanted_by or bool(self.wishes(settings))
+
+    def wishes(self, settings: Mapping[Any, Any]) -> list[str]:
+        """Names of those settings that switch it on."""
+        return [setting.name for setting in self.wanted_by if settings.get(setting.name) not in _NOTHING]
 
 
 @cache

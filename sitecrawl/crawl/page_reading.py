@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 from weakref import WeakKeyDictionary
 
 from scrapy.http import Response
@@ -41,6 +41,11 @@ class PageReading:
         self._options = options
         self._stats = stats
         self._ready: WeakKeyDictionary[Response, Reading] = WeakKeyDictionary()
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, stats: StatsCollector) -> Self:
+        """The reading of one crawl, made once at its start."""
+        return cls(configuration.page(settings), stats)
 
     @property
     def max_links(self) -> int:
@@ -89,20 +94,25 @@ class PageReading:
 
 
 def page_reading(settings: BaseSettings, stats: StatsCollector) -> PageReading:
-    """The reading of a plug-in, if one is wanted, else ours. Raises `SitecrawlError`, also if that plug-in is off:
-    who sets it must not have pages read elsewhere.
+    """The reading of a plug-in, if one is wanted, else ours. Raises `SitecrawlError`, also if two plug-ins are to
+    read, or if the one is off whose setting is set: who sets it must not have pages read elsewhere.
     """
     working = plugins.of_crawl(settings)
+    chosen = ""
     for name, plugin in plugins.found().items():
-        if plugin.reading and plugin.is_wanted(settings):
-            if name not in working:
-                wanted = ", ".join(setting.name for setting in plugin.wanted_by)
-                raise OptionError(
-                    f"{wanted} is of the plug-in {name}, which SITECRAWL_PLUGINS_OFF names: leave one out"
-                )
-            reading: PageReading = load_object(plugin.reading)(settings, stats)
-            return reading
-    return PageReading(configuration.page(settings), stats)
+        if not plugin.reading or not plugin.is_wanted(settings):
+            continue
+        if name in working and chosen:
+            raise OptionError(f"The plug-ins {chosen} and {name} would both read the pages: leave one out")
+        if name in working:
+            chosen = name
+        elif plugin.wanted_by:
+            raise OptionError(
+                f"{' and '.join(plugin.wishes(settings))} is of the plug-in {name}, which is off: leave that setting "
+                f"out, or have {' and '.join([name, *plugin.needs])} installed and not named by SITECRAWL_PLUGINS_OFF"
+            )
+    kind: type[PageReading] = load_object(working[chosen].reading) if chosen else PageReading
+    return kind.from_settings(settings, stats)
 
 
 def with_content(response: Response, body: bytes, codings: Sequence[bytes] = ()) -> Response:

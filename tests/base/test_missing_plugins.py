@@ -9,8 +9,9 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.addon import Addon
+from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.plugins import of_folder
+from sitecrawl.base.plugins import Plugin, of_folder
 from sitecrawl.console.commands.crawl import _arguments_of
 from sitecrawl.crawl.outputs import check_target, output
 from sitecrawl.crawl.page_reading import PageReading, page_reading
@@ -71,6 +72,25 @@ def test_pages_in_processes_of_their_own() -> None:
     with pytest.raises(OptionError, match="SITECRAWL_PARSE_PROCESSES is of the plug-in isolation"):
         page_reading(without("isolation", SITECRAWL_PARSE_PROCESSES=2), stats)
     assert type(page_reading(without("isolation"), stats)) is PageReading
+
+
+class CountedReading(PageReading):
+    """Made as its base is."""
+
+
+def test_pages_read_by_a_plug_in_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A subclass needs no more than the methods that it changes; of two that are wanted, none is passed over."""
+    stats = get_crawler().stats
+    assert stats is not None
+    counted = Plugin(reading=f"{__name__}.CountedReading")
+    both = {**of_folder(), "counted": counted}
+    monkeypatch.setattr(plugins, "found", lambda: both)
+    reading = page_reading(without("isolation"), stats)
+    assert type(reading) is CountedReading
+    assert reading.max_links > 0
+    with pytest.raises(OptionError, match="plug-ins isolation and counted would both read the pages"):
+        page_reading(without("remote", SITECRAWL_PARSE_PROCESSES=2), stats)
+    assert type(page_reading(without("counted"), stats)) is PageReading
 
 
 def test_all_that_is_moved_can_be_off() -> None:

@@ -105,11 +105,14 @@ class IsolatedReading(PageReading):
 
     is_isolated = True
 
-    def __init__(self, settings: BaseSettings, stats: StatsCollector) -> None:
-        page, processes = configuration.page(settings), PARSE_PROCESSES.read(settings)
+    def __init__(self, page: PageOptions, stats: StatsCollector, processes: int) -> None:
         super().__init__(page, stats)
         self._parsers = _Parsers(PoolOptions(processes, PARSE_TIME.value, PARSE_MEMORY.value), page)
         self._tell(processes)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, stats: StatsCollector) -> IsolatedReading:
+        return cls(configuration.page(settings), stats, PARSE_PROCESSES.read(settings))
 
     async def arrived(self, response: Response, *, max_size: int, page: bool) -> Response:
         """`response` without its content codings, and with its `page` read, both of it elsewhere.
