@@ -40,7 +40,7 @@ from sitecrawl.http import Proxy, Verify
 
 logger = logging.getLogger(__name__)
 
-SETTINGS.update(plugins.settings())
+SETTINGS.update(plugins.settings(SETTINGS))
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",

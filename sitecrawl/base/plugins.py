@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError, meant
@@ -20,12 +20,14 @@ GROUP: Final = "sitecrawl.plugins"
 """The folder of our own plug-ins, and the entry point group of all others."""
 
 
+_KINDS: Final = ("DOWNLOADER_MIDDLEWARES", "EXTENSIONS", "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
+"""Settings of Scrapy that components may name."""
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """What a plug-in adds to a crawl, all of it by name."""
+    """What a plug-in adds to a crawl, all of it by name. Raises `OptionError` for a field of another shape."""
 
     settings: Collection[Setting[Any]] = ()
     wanted_by: Collection[Setting[Any]] = ()
@@ -53,6 +55,19 @@ class Plugin:
     is wanted. It is made by `from_settings(settings, stats)`."""
     needs: Collection[str] = ()
     """Other plug-ins that this one needs."""
+
+    def __post_init__(self) -> None:
+        for name in ("settings", "wanted_by", "needs", "spiders"):
+            if isinstance(getattr(self, name), Setting | str):
+                raise OptionError(f"Plugin({name}=...) has to be a list: put brackets around it")
+        for setting in self.outputs:
+            if setting not in self.settings:
+                raise OptionError(f"Plugin(settings=...) lacks {setting.name}, which outputs names")
+        for name, components in self.components.items():
+            if name not in _KINDS:
+                raise OptionError(f"Plugin(components=...) has {name!r}, and knows {', '.join(_KINDS)}")
+            if not isinstance(components, Mapping):
+                raise OptionError(f"Plugin(components=...): {name} has to be a dict of dotted paths and orders")
 
     def is_wanted(self, settings: Mapping[Any, Any]) -> bool:
         """Whether its components are to be imported."""
@@ -85,16 +100,33 @@ def of_folder() -> Mapping[str, Plugin]:
 @cache
 def found() -> Mapping[str, Plugin]:
     """All installed plug-ins, on or off. Raises `OptionError` for an entry point that is no plug-in."""
-    plugins = {**of_folder(), **{entry.name: entry.load() for entry in installed(GROUP)}}
-    for name, plugin in plugins.items():
-        if not isinstance(plugin, Plugin):
-            raise OptionError(f"The plug-in {name} is {plugin!r}, and has to be a {Plugin.__module__}.Plugin")
-    return plugins
+    return {**of_folder(), **{entry.name: _load(entry) for entry in installed(GROUP)}}
 
 
-def settings() -> dict[str, Setting[Any]]:
-    """Settings of all installed plug-ins, by name."""
-    return {setting.name: setting for plugin in found().values() for setting in plugin.settings}
+def _load(entry: EntryPoint) -> Plugin:
+    try:
+        plugin = entry.load()
+    except Exception as error:
+        raise OptionError(
+            f"The plug-in {entry.name} cannot be loaded from {entry.value!r}: {error}. Mend it or uninstall it"
+        ) from error
+    if not isinstance(plugin, Plugin):
+        raise OptionError(f"The plug-in {entry.name} is {plugin!r}, and has to be a {Plugin.__module__}.Plugin")
+    return plugin
+
+
+def settings(others: Mapping[str, Setting[Any]] | None = None) -> dict[str, Setting[Any]]:
+    """Settings of all installed plug-ins, by name. Raises `OptionError` for a name that two have, or `others`."""
+    known = dict(others or {})
+    settings: dict[str, Setting[Any]] = {}
+    for name, plugin in found().items():
+        for setting in plugin.settings:
+            if known.setdefault(setting.name, setting) is not setting:
+                raise OptionError(
+                    f"The plug-in {name} has a setting {setting.name}, and there is another of that name"
+                )
+            settings[setting.name] = setting
+    return settings
 
 
 def of_crawl(settings: Any) -> Mapping[str, Plugin]:

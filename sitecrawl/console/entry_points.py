@@ -44,12 +44,16 @@ class _Missing(ScrapyCommand):
     """Placeholder of a command whose plug-in, or one that this needs, is missing."""
 
     requires_crawler_process = False
+    name: ClassVar[str]
 
     def short_desc(self) -> str:
         return "(of a plug-in that is not here)"
 
     def run(self, args: list[str], opts: Any) -> None:
-        print("scrapy: the command is of a plug-in that is not here, or lacks one that it needs: docs/plugins.md")
+        print(
+            f"scrapy: the command {self.name} is of a plug-in that is not here, lacks another plug-in, or has no "
+            "command of that name: docs/plugins.md"
+        )
         self.exitcode = 1
 
 
@@ -60,7 +64,7 @@ def _command(name: str) -> type[ScrapyCommand]:
         place = next((plugin.commands[name] for plugin in plugins if name in plugin.commands), "")
     else:
         place += ".Command"
-    command: type[ScrapyCommand] = load_object(place) if place else _Missing
+    command: type[ScrapyCommand] = load_object(place) if place else type("_Missing", (_Missing,), {"name": name})
     return command
 
 

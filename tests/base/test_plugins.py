@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from crawling import PROJECT, environment, scrapy
@@ -13,6 +15,7 @@ from localweb import LocalWeb, linked
 from sitecrawl.base import plugins
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.plugins import Plugin, found, working
+from sitecrawl.base.setting import Setting
 
 
 def test_each_folder_has_one() -> None:
@@ -43,6 +46,64 @@ class TestWorking:
         """A misspelt name is no silent nothing."""
         with pytest.raises(OptionError, match="SITECRAWL_PLUGINS_OFF: there is no plug-in x"):
             working(["x"])
+
+
+SECONDS: Final = Setting("OTHER_SECONDS", 0.0, "seconds", "Of a plug-in.")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"settings": SECONDS}, "settings=...) has to be a list"),
+        ({"needs": "dashboard"}, "needs=...) has to be a list"),
+        ({"outputs": {SECONDS: "a.b"}}, "settings=...) lacks OTHER_SECONDS, which outputs names"),
+        ({"components": {"EXTENSION": {}}}, "'EXTENSION', and knows DOWNLOADER_MIDDLEWARES, EXTENSIONS"),
+        ({"components": {"EXTENSIONS": ["a.B"]}}, "EXTENSIONS has to be a dict of dotted paths and orders"),
+    ],
+)
+def test_a_field_of_another_shape(fields: dict[str, Any], said: str) -> None:
+    """It says which, when the plug-in is made."""
+    with pytest.raises(OptionError, match=re.escape(said)):
+        Plugin(**fields)
+
+
+class TestEntryPoints:
+    @pytest.fixture(autouse=True)
+    def other(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+        """One module with several objects; `point` chooses one as the plug-in."""
+        (tmp_path / "other_plug_in.py").write_text(
+            "from sitecrawl.base.plugins import Plugin\n"
+            "from sitecrawl.base.setting import Setting\n"
+            "NO_PLUGIN = {}\n"
+            "TAKEN = Plugin(settings=[Setting('SITECRAWL_REPORT', '', 'name', 'Another.')])\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        yield
+        found.cache_clear()
+
+    def point(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        point = EntryPoint("other", f"other_plug_in:{name}", plugins.GROUP)
+        monkeypatch.setattr(plugins, "installed", lambda _: [point])
+        found.cache_clear()
+
+    def test_one_that_cannot_be_loaded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The line names plug-in, place and reason."""
+        self.point(monkeypatch, "PLUGIN")
+        with pytest.raises(OptionError, match="plug-in other cannot be loaded from 'other_plug_in:PLUGIN': module"):
+            found()
+
+    def test_one_that_is_something_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.point(monkeypatch, "NO_PLUGIN")
+        with pytest.raises(
+            OptionError, match=r"plug-in other is {}, and has to be a sitecrawl\.base\.plugins\.Plugin"
+        ):
+            found()
+
+    def test_a_setting_of_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It does not take the other's place."""
+        self.point(monkeypatch, "TAKEN")
+        with pytest.raises(OptionError, match="other has a setting SITECRAWL_REPORT, and there is another"):
+            plugins.settings()
 
 
 @pytest.fixture(scope="module")
@@ -111,5 +172,5 @@ def test_a_command_of_a_plug_in_that_is_gone(tmp_path: Path) -> None:
     env = environment(PYTHONPATH=str(tmp_path))
     done = scrapy("gone", env=env)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "of a plug-in that is not here" in done.stdout
+    assert "the command gone is of a plug-in that is not here" in done.stdout
     assert "  gone " in scrapy(env=env).stdout
