@@ -4,11 +4,11 @@ from the add-on, which leaves other projects as they are.
 
 from importlib.util import find_spec
 
-from sitecrawl.base.plugins import of_folder
+from sitecrawl.base.plugins import found
 from sitecrawl.crawl.directories import is_job
 
 BOT_NAME = "sitecrawl"
-SPIDER_MODULES = ["sitecrawl.spiders", *(spider for plugin in of_folder().values() for spider in plugin.spiders)]
+SPIDER_MODULES = ["sitecrawl.spiders", *(spider for plugin in found().values() for spider in plugin.spiders)]
 NEWSPIDER_MODULE = "sitecrawl.spiders"
 COMMANDS_MODULE = "sitecrawl.console.named"
 ADDONS = {"sitecrawl.addon.Addon": 500}

@@ -163,6 +163,22 @@ def test_a_setting_of_no_use(site_packages: Path, setting: dict[str, object], sa
     assert done.stderr == f"sitecrawl: {said}\n"
 
 
+def test_spiders_of_a_plug_in(tmp_path: Path) -> None:
+    """The project has them as its own."""
+    package = tmp_path / "spun"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        'from sitecrawl.base.plugins import Plugin\nPLUGIN = Plugin(spiders=["spun.spiders"])\n'
+    )
+    (package / "spiders.py").write_text('from scrapy import Spider\nclass Spun(Spider):\n    name = "spun"\n')
+    about = tmp_path / "spun-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: spun\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[sitecrawl.plugins]\nspun = spun:PLUGIN\n")
+    listed = scrapy("list", env=environment(PYTHONPATH=str(tmp_path)))
+    assert {"generic", "spun"} <= {*listed.stdout.split()}, listed.stderr
+
+
 def test_a_command_of_a_plug_in_that_is_gone(tmp_path: Path) -> None:
     """Its entry point is still there: it says so, and no other command minds."""
     about = tmp_path / "gone-1.0.dist-info"
