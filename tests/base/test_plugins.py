@@ -138,7 +138,9 @@ def test_the_plug_in_of_the_page(site_packages: Path, web: LocalWeb, tmp_path: P
     wanted = {"SITECRAWL_DELAY_FACTOR": 0, "SLOW_PAGES_SECONDS": 1e-9}
     done = scrapy(*words, settings={**wanted, "JOBDIR": job}, env=env)
     assert f"Slow: {web.root}/a" in done.stderr
-    assert re.search(r"^  slow +\d pages$", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(r"^  slow +2 pages$", done.stderr, re.MULTILINE), done.stderr
+    more = scrapy(*words[:2], "-a", f"seeds={web.root} {web.root}/b", settings={**wanted, "JOBDIR": job}, env=env)
+    assert re.search(r"^  slow +3 pages$", more.stderr, re.MULTILINE), more.stderr
     listed = scrapy("slow", "-d", str(job), env=env)
     assert listed.stdout.splitlines()[0].split()[1] == f"{web.root}/a", listed.stderr
     off = {**wanted, "JOBDIR": tmp_path / "other", "SITECRAWL_PLUGINS_OFF": "slow_pages"}
