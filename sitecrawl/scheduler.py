@@ -311,7 +311,9 @@ class Scheduler(BaseScheduler):
             visit = self._next_visit()
             if visit is not None:
                 return self._begin(visit)
-        except StorageError as error:
+        except MemoryError:
+            raise  # the checkpoints see it logged
+        except Exception as error:  # noqa: BLE001 - raised, it would leave a crawl that never ends
             self._checkpoints.fail(error)
             return None
         self._set_alarm()

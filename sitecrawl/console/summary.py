@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.base.secret_settings import masked
+from sitecrawl.crawl.checkpoints import FRONTIER_ERROR
 from sitecrawl.crawl.ending import BY_ITSELF, ending, finish_reason
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
@@ -246,7 +247,7 @@ def _shortest(path: str) -> str:
     return "scrapy" if found is not None and Path(found).resolve() == Path(path).resolve() else path
 
 
-_FIRST_OF_ALL: Final = ("storage_error",)
+_FIRST_OF_ALL: Final = ("storage_error", FRONTIER_ERROR)
 """Finish reasons that count before all others."""
 _OF_SUMMARY: Final = ("facts", "causes", "certificates", "refusals", "resting", "rests", "remote", "report")
 """Fields of `Summary` that a share has, too."""

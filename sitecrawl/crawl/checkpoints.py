@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 PAGES_PER_CHECKPOINT: Final = 500
 """Finished URLs after which a checkpoint is due."""
+FRONTIER_ERROR: Final = "frontier_error"
+"""Finish reason: the frontier raised an error that is none of its disk."""
 MEMORY_ERRORS: Final = "want/memory_errors"
 """Statistic: MemoryErrors that ended a crawl."""
 _SECONDS: Final = 1.0
@@ -175,8 +177,8 @@ class Checkpoints:
         for file in self._files:
             file.close()
 
-    def fail(self, error: StorageError) -> None:
-        """End the crawl after a storage failure, with the state of the last checkpoint."""
+    def fail(self, error: Exception) -> None:
+        """End the crawl after a failure of storage or frontier, with the state of the last checkpoint."""
         if not self.failed:
             self._report(error)
             stop(self._crawler, self.failure)
@@ -189,12 +191,17 @@ class Checkpoints:
         self._stats.inc_value(MEMORY_ERRORS)
         reactor.callFromThread(stop, self._crawler, self.failure)
 
-    def _report(self, error: StorageError) -> None:
+    def _report(self, error: Exception) -> None:
         """Report the first failure only; later ones follow from it."""
-        if not self.failed:
+        if self.failed:
+            return
+        if isinstance(error, StorageError):
             logger.error("%s", error)
             self._stats.inc_value("scheduler/storage_errors")
             self.failure = "storage_error"
+        else:
+            logger.error("The frontier failed: %r", error, exc_info=error)
+            self.failure = FRONTIER_ERROR
 
 
 class _MemoryWatch(logging.Handler):

@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from sitecrawl.base.display import counted
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.build import Crawl
+from sitecrawl.crawl.checkpoints import FRONTIER_ERROR
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.privates import stop
 from sitecrawl.frontier.contract import Figures, HeldBack
@@ -42,6 +43,7 @@ _ENDINGS: Final = {
     NO_BROWSER: "stopped: the browser that renders pages could not be started, the log says why",
     "no_parser": "stopped: no process that reads pages could be started, the log says why",
     "no_page_store": "stopped: again=1 compares pages with the page store, and this crawl has none",
+    FRONTIER_ERROR: "stopped: its frontier failed, the log says how",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "keyword_found": "stopped: the keyword is found",
     "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",

@@ -87,6 +87,18 @@ def test_what_is_none(
     assert "Traceback" not in said
 
 
+def test_one_that_fails(tmp_path: Path) -> None:
+    """The crawl ends and says why."""
+    (tmp_path / "failing.py").write_text(
+        "from memory_frontier import MemoryFrontier\n"
+        "class Failing(MemoryFrontier):\n    def next(self):\n        raise KeyError('a.example')\n"
+    )
+    exit_code, said, stored = crawl("failing.Failing", tmp_path, SITECRAWL_DELAY_FACTOR=0)
+    assert (exit_code, stored) == (1, [])
+    assert "The frontier failed: KeyError('a.example')" in said
+    assert "stopped: its frontier failed, the log says how" in said
+
+
 def test_a_crawl_that_goes_on(tmp_path: Path) -> None:
     """The frontier that is kept knows what is done, and what waits; `scrapy why` does not, and says so."""
     written(tmp_path)

@@ -30,7 +30,7 @@ from sitecrawl.console.greeting import subject_of
 from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
-from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
+from sitecrawl.crawl.checkpoints import FRONTIER_ERROR, MEMORY_ERRORS
 from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import HELD_BACK, NO_BROWSER
 from sitecrawl.crawl.json_log import log_as_wanted
@@ -282,7 +282,7 @@ def _has_no_page(crawler: Crawler) -> bool:
 def _had_to_stop(crawler: Crawler) -> bool:
     """Whether something could not be stored or read."""
     stats = crawler.stats
-    is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER, NO_BROWSER}
+    is_failure = stats.get_value("finish_reason") in {"storage_error", FRONTIER_ERROR, NO_PARSER, NO_BROWSER}
     return is_failure or bool(stats.get_value("scheduler/storage_errors"))
 
 
