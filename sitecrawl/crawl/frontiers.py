@@ -20,7 +20,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.components import class_named
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import WORKER
-from sitecrawl.frontier.contract import Frontier, Listener
+from sitecrawl.frontier.contract import Contents, Frontier, Listener, LiveHosts, Manners, Records
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.urls.host_terms import TermsByHost
@@ -32,24 +32,36 @@ if TYPE_CHECKING:
     from sitecrawl.cluster.partitions import WorkerListener
     from sitecrawl.cluster.shared_frontier import SharedFrontier
 
+_PARTS: Final = {"urls": Records, "hosts": LiveHosts, "manners": Manners, "contents": Contents}
+"""Parts of a frontier, and what the crawl asks of each."""
 NEEDS_OURS: Final = "{} needs sitecrawl's own frontier: leave out SITECRAWL_FRONTIER"
 
 
 def own_frontier(crawler: Crawler, listener: Listener) -> Frontier | None:
     """Made as `from_crawler(crawler, listener)`, or of the listener alone; None where the settings name none.
 
-    Raises `OptionError` for a class that cannot be loaded, or is not whole.
+    Raises `OptionError` for a class that cannot be loaded, or is not whole, parts included.
     """
     named = declared.FRONTIER.read(crawler.settings)
     if not named:
         return None
     found = class_named(declared.FRONTIER.name, named)
-    members = {name: member for name, member in vars(Frontier).items() if not name.startswith("_")}
-    lacking = [name for name, empty in members.items() if getattr(found, name, empty) is empty]
-    if lacking:
+    if lacking := _lacking(found, Frontier):
         raise OptionError(f"SITECRAWL_FRONTIER is {named!r}, which is no frontier: it has no {', '.join(lacking)}")
     made: Frontier = build_from_crawler(found, crawler, listener)
+    for name, contract in _PARTS.items():
+        if lacking := _lacking(getattr(made, name), contract):
+            raise OptionError(
+                f"SITECRAWL_FRONTIER is {named!r}, whose part `{name}` has no {', '.join(lacking)}: leave that name "
+                "to the part, and call what is yours otherwise (docs/design/frontier.md, Its parts)"
+            )
     return made
+
+
+def _lacking(found: object, contract: type) -> list[str]:
+    """Members of `contract` that `found` has not, or has as the contract's own."""
+    members = {name: member for name, member in vars(contract).items() if not name.startswith("_")}
+    return [name for name, empty in members.items() if getattr(found, name, empty) is empty]
 
 
 _HOST_KEYS_KEPT: Final = 16_384

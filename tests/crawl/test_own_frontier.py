@@ -65,6 +65,7 @@ def test_a_crawl_with_another_frontier(name: str, tmp_path: Path) -> None:
     [
         ("nowhere.Frontier", (), {}, "cannot be loaded: No module named 'nowhere'"),
         ("collections.deque", (), {}, "which is no frontier: it has no "),
+        ("shadowing.Shadowing", (), {}, "'shadowing.Shadowing', whose part `hosts` has no live: leave that name"),
         ("sitecrawl.frontier.base.BaseFrontier", (), {}, "it has no add, next, is_finished, done, retry, put_back"),
         (
             "memory_frontier.MemoryFrontier",
@@ -80,6 +81,9 @@ def test_what_is_none(
     named: str, words: tuple[str, ...], settings: dict[str, object], fault: str, tmp_path: Path
 ) -> None:
     """One line says what is wrong, and nothing is fetched."""
+    (tmp_path / "shadowing.py").write_text(
+        "from memory_frontier import MemoryFrontier\nclass Shadowing(MemoryFrontier):\n    hosts = {}\n"
+    )
     exit_code, said, stored = crawl(named, tmp_path, *words, **settings)
     assert exit_code != 0
     assert stored == []
