@@ -28,6 +28,7 @@ class Unheard:
     """A listener for replays, in which nothing happens by itself that anybody wants to hear of."""
 
     directory = Path()
+    database: Database
 
     def given_up(self, key: bytes) -> None: ...
 

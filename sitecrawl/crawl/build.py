@@ -166,7 +166,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
     make = FrontierFactory(
         settings, access.sheets, path / SEEN_FILE, host_key=keys.fingerprints.host, fingerprint=keys.fingerprint
     )
-    news = FrontierListener(crawler, stats, path)
+    news = FrontierListener(crawler, stats, path, database)
     frontier, peers, ours = _frontier(crawler, make, database, joined, news)
     if scope is not None:
         scope.lay(access.sheets)

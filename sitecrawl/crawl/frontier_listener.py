@@ -14,15 +14,17 @@ from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.privates import is_closing, stop, wake
+from sitecrawl.crawldir.database import Database
 
 
 class FrontierListener:
     """A `WorkerListener`."""
 
-    def __init__(self, crawler: Crawler, stats: StatsCollector, directory: Path) -> None:
+    def __init__(self, crawler: Crawler, stats: StatsCollector, directory: Path, database: Database) -> None:
         self._crawler = crawler
         self._stats = stats
         self.directory = directory
+        self.database = database
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with each URL that failed without a fetch because its host never answered."""
         self.on_linked_to: list[Callable[[bytes], None]] = []

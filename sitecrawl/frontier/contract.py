@@ -20,7 +20,7 @@ from enum import auto
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.forms.duplicates import Verdict
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
@@ -161,6 +161,10 @@ class Listener(Protocol):
     @property
     def directory(self) -> Path:
         """The crawl's, for a frontier that has files of its own."""
+
+    @property
+    def database(self) -> Database:
+        """The crawl's, to read at the start what `Frontier.prepare` has put into batches."""
 
     def given_up(self, key: bytes) -> None:
         """A URL has failed without having been handed out: its host has never answered."""

@@ -103,6 +103,34 @@ def test_one_that_fails(tmp_path: Path) -> None:
     assert "stopped: its frontier failed, the log says how" in said
 
 
+def test_rows_in_the_checkpoint(tmp_path: Path) -> None:
+    """What a frontier puts into a batch it reads from its listener's database at the next start."""
+    written(tmp_path)
+    (tmp_path / "rows.py").write_text(
+        "from nearest import Nearest\n"
+        "class Rows(Nearest):\n"
+        "    @classmethod\n"
+        "    def from_crawler(cls, crawler, listener):\n"
+        "        frontier = super().from_crawler(crawler, listener)\n"
+        "        frontier.before = int(listener.database.get('meta', b'plugin/rows') or 0)\n"
+        "        print('before:', frontier.before)\n"
+        "        return frontier\n"
+        "    def prepare(self, batch):\n"
+        "        ended = self.before + self.ended.total()\n"
+        "        batch.put('meta', b'plugin/rows', str(ended).encode())\n"
+    )
+    with LocalWeb(WEB) as web:
+        printed = [
+            scrapy(
+                *("crawl", "generic", "-a", f"seeds={web.root}/"),
+                settings={"JOBDIR": tmp_path / "job", "SITECRAWL_FRONTIER": "rows.Rows", "SITECRAWL_DELAY_FACTOR": 0},
+                env={"PYTHONPATH": f"{tmp_path}:{PROJECT}"},
+            ).stdout
+            for _ in range(2)
+        ]
+    assert printed == ["before: 0\n", "before: 8\n"]
+
+
 def test_a_crawl_that_goes_on(tmp_path: Path) -> None:
     """The frontier that is kept knows what is done, and what waits; `scrapy why` does not, and says so."""
     written(tmp_path)

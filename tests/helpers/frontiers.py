@@ -59,6 +59,7 @@ class Heard:
     """A listener that remembers what it is told."""
 
     directory = Path()
+    database: Database
 
     def __init__(self) -> None:
         self.given: list[bytes] = []
