@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
@@ -8,6 +9,8 @@ from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.fetches import Fetches
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.warc_store import WarcStore
+
+logger = logging.getLogger(__name__)
 
 
 class WarcPipeline:
@@ -18,7 +21,13 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(Crawl.of(crawler).fetches)
+        crawl = Crawl.of(crawler)
+        if not crawl.captures:
+            logger.warning(
+                "pipelines.WarcPipeline stores what middlewares.CaptureMiddleware has captured, and that is not "
+                "among DOWNLOADER_MIDDLEWARES: nothing that is fetched is stored"
+            )
+        return cls(crawl.fetches)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and item.exchange is not None:

@@ -113,12 +113,19 @@ def test_warc_files(folder: Path, web: LocalWeb) -> None:
         "DOWNLOADER_MIDDLEWARES": {"middlewares.CaptureMiddleware": 1000},
         "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     }
-    run(folder, web, "stock", **parts)
+    log, _ = run(folder, web, "stock", **parts)
+    assert "WarcPipeline stores what" not in log
     with PageReader(folder / "job") as reader:
         stored = {capture.url.removeprefix(web.root) for capture in reader.pages(PageFilter())}
     assert stored == {"/", "/moved", *(f"/{n}" for n in range(1, PAGES))}
     assert scrapy("check-crawl", str(folder / "job")).returncode == 0
     run(folder, web, "stock", **parts)  # Scrapy's scheduler has its own files beside
+
+
+def test_warc_files_without_the_middleware(folder: Path, web: LocalWeb) -> None:
+    """An empty store is no surprise."""
+    log, _ = run(folder, web, "stock", ITEM_PIPELINES={"pipelines.WarcPipeline": 900})
+    assert "stores what middlewares.CaptureMiddleware has captured" in log
 
 
 @pytest.mark.deep
