@@ -39,6 +39,7 @@ from replaying import Unheard
 
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.credit.policies import owed
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.urls.crawl_seen import CrawlSeen
@@ -228,7 +229,9 @@ def check(crawl: Crawl, urls: int) -> None:
     for _, data in crawl.database.scan("urls"):
         record = UrlRecord.unpack(data)
         host = live.get(record.host) if record.state == UrlState.QUEUED else None
-        held += record.credit if host is None else ledger.balance(record, host)
+        held += record.credit
+        if host is not None:  # it waits, and has been paid dividends that are not entered
+            held += owed(ledger.policy.dividend_of(host), record.mark)
         records += 1
     held += sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
     if records != urls or records != frontier.counts.known:

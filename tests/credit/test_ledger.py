@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 import pytest
+from frontier_helpers import balance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -69,7 +70,7 @@ class Crawl:
         page.waits = False
 
     def held(self, page: Page) -> int:
-        return self.ledger.balance(page, page.host) if page.waits else page.credit
+        return balance(self.ledger, page, page.host) if page.waits else page.credit
 
     def all_credit(self) -> int:
         held = sum(self.held(page) for page in self.pages)

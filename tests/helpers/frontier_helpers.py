@@ -12,6 +12,8 @@ from database_files import database_at
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.frontier.contract import Asked
+from sitecrawl.frontier.credit.ledger import Ledger, Purse
+from sitecrawl.frontier.credit.policies import Account, owed
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.host_terms import TermsByHost
@@ -41,6 +43,11 @@ def stored_records(frontier: DiskFrontier) -> Iterator[tuple[bytes, UrlRecord]]:
         yield key, UrlRecord.unpack(data)
 
 
+def balance(ledger: Ledger, page: Purse, host: Account) -> int:
+    """What a waiting page holds, dividends included."""
+    return page.credit + owed(ledger.policy.dividend_of(host), page.mark)
+
+
 def all_credit(frontier: DiskFrontier) -> int:
     """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
     ledger = frontier.link_credit.ledger
@@ -49,7 +56,7 @@ def all_credit(frontier: DiskFrontier) -> int:
         host = live.get(record.host)
         waits = record.state == UrlState.QUEUED
         assert host is not None or not waits
-        held += ledger.balance(record, host) if host is not None and waits else record.credit
+        held += balance(ledger, record, host) if host is not None and waits else record.credit
     return held + sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
 
 

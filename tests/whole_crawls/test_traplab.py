@@ -17,6 +17,7 @@ from random import Random
 
 import pytest
 from crawling import crawl
+from frontier_helpers import balance
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import FOREVER
 
@@ -301,7 +302,7 @@ def credit(lab: Lab) -> tuple[int, int]:
         for _, data in database.scan("urls"):
             record = UrlRecord.unpack(data)
             waits = record.state == UrlState.QUEUED
-            held += ledger.balance(record, hosts[record.host]) if waits else record.credit
+            held += balance(ledger, record, hosts[record.host]) if waits else record.credit
         held += sum(host.rest for host in hosts.values())  # after the balances, which settle the hosts
     return held, ledger.total
 

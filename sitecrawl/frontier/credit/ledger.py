@@ -130,10 +130,6 @@ class Ledger:
         self._settle(page, host)
         self.reserve += self.policy.leave(host)
 
-    def balance(self, page: Purse, host: Account) -> int:
-        """What a waiting page holds, dividends included."""
-        return page.credit + owed(self.policy.dividend_of(host), page.mark)
-
     def spend(self, page: Purse, host: Account, links: int, nofollow: int, *, rest: int = 0) -> int:
         """The waiting `page` spends all it has on `links` distinct pages and, a tenth each, on `nofollow` others.
 
