@@ -292,7 +292,7 @@ class SharedFrontier(Peers):
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """Take the state of the whole crawl; `unchanged` since the last call."""
         self._whole = whole.figures()
-        self.frontier.dispatcher.wants_pages = not self.is_full
+        self.frontier.dispatcher.page_limit.others_want_more = not self.is_full
         self.partitions.hear(whole)
         self.page_limit.hear(whole)
         is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals

@@ -280,7 +280,7 @@ class DiskFrontier:
             joined=dispatcher.joined,
             silent=dispatcher.silent,
             silent_hosts=len(dispatcher.silent_hosts),
-            is_full=dispatcher.is_full,
+            is_full=dispatcher.page_limit.is_full,
         )
 
     # Completion
@@ -317,7 +317,7 @@ class DiskFrontier:
         if self._repeats and state == UrlState.FETCHED and visit.request is None:
             self.url_states.reopen(record, host)
             self.url_states.enter_again(visit.key, record, host, priority=0, request=None)
-            self.dispatcher.repeats += 1
+            self.dispatcher.page_limit.repeats += 1
             self._place([host])
         if self.forms.wants_again(visit, state):
             self.again(visit.key, priority=max(visit.priority, 1))

@@ -18,7 +18,7 @@ from sitecrawl.frontier.judge.last_stage import LastStage
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.portfolio import Pick, Portfolio
 from sitecrawl.frontier.turns import HostTurns
-from sitecrawl.frontier.urls.counts import Counts
+from sitecrawl.frontier.urls.counts import Counts, PageLimit
 from sitecrawl.frontier.urls.host import Host, PolitenessOptions
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
@@ -78,7 +78,7 @@ class Dispatcher:
         self._listener = listener
         self._clock = clock
         self._politeness = politeness
-        self._terms = terms
+        self.page_limit = PageLimit(terms, counts, in_flight)
         self._limits = limits
         self._keeps_levels = keeps_levels
         self._one_by_one = one_by_one
@@ -86,10 +86,6 @@ class Dispatcher:
         """Hosts that are off the workbench: what they have waits for a level."""
         self._level = -1.0
         """At which level they were put there."""
-        self.wants_pages = True
-        """Whether URLs may be handed out that are no requisites, as far as those know who have parts of the crawl."""
-        self.repeats = 0
-        """Fetches of this run whose pages wait again."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, counts, politeness)
@@ -128,27 +124,9 @@ class Dispatcher:
 
     # What is left
 
-    @property
-    def is_full(self) -> bool:
-        """Whether as many URLs have been fetched as are wanted."""
-        return 0 < self._terms.max_pages <= self._fetched
-
-    @property
-    def _fetched(self) -> int:
-        return self._counts.fetched + self.repeats
-
     def _awaits_one(self) -> bool:
         """Whether one URL goes out after the other, and one is on its way."""
         return self._one_by_one and bool(self._in_flight)
-
-    def _is_filling(self) -> bool:
-        """Whether as many URLs as are wanted have been fetched, or are in flight."""
-        if not self.wants_pages or self.is_full:
-            return True
-        limit = self._terms.max_pages
-        if not 0 < limit <= self._fetched + len(self._in_flight):
-            return False
-        return limit <= self._fetched + sum([not visit.is_requisite for visit in self._in_flight.values()])
 
     def _waiting_requisites(self) -> Iterator[Host]:
         """The hosts that answer of which requisites wait. To be asked when no more pages are wanted."""
@@ -171,7 +149,7 @@ class Dispatcher:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
         if self.waiting == 0:
             return True
-        if self.is_full or not self.wants_pages:
+        if not self.page_limit.wants_more:
             return not any(self._waiting_requisites())
         return self.is_held_back() and not self._last_hosts()
 
@@ -190,7 +168,7 @@ class Dispatcher:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
         if self._awaits_one():
             return None
-        if self._is_filling():
+        if self.page_limit.is_filling():
             times = [host.free_at for host in self._waiting_requisites() if not host.active]
             return max(0.0, min(times) - self._clock()) if times else None
         at = self.workbench.next_time(self._is_of_use) if self._keeps_levels else self.workbench.next_time()
@@ -220,7 +198,7 @@ class Dispatcher:
             now = self._clock()
         if self._awaits_one():
             return None
-        is_filling = self._is_filling()
+        is_filling = self.page_limit.is_filling()
         self._revive(now)
         self._clear_shelf()
         self._forms.put_back()

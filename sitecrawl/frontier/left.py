@@ -52,7 +52,7 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     Costs a look at every set that is held back, but nothing while a host rests of which something else is left.
     """
     dispatcher = frontier.dispatcher
-    if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
+    if dispatcher.workbench.next_time() is not None or dispatcher.page_limit.is_full or not dispatcher.is_held_back():
         return None
     silent = dispatcher.silent_hosts
     sites = dispatcher.last_stage.sites(silent)

@@ -27,7 +27,7 @@ def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit
     after.judge.elsewhere = before.judge.elsewhere
     ours, its = before.link_credit.ledger, after.link_credit.ledger
     its.comes_back, its.elsewhere = ours.comes_back, ours.elsewhere
-    after.dispatcher.wants_pages = before.dispatcher.wants_pages
+    after.dispatcher.page_limit.others_want_more = before.dispatcher.page_limit.others_want_more
     lost = [visit for visit in before.in_flight.values() if not _goes_on(visit, after, now)]
     after.dispatcher.place(after.hosts.live())
     return lost

@@ -1,10 +1,10 @@
-"""How many URLs are in which state, and how many of each level wait."""
+"""How many URLs are in which state, how many of each level wait, and whether they are as many as are wanted."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +16,49 @@ from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 
 if TYPE_CHECKING:
     from sitecrawl.frontier.urls.host import Host
+    from sitecrawl.frontier.urls.host_terms import TermsByHost
+    from sitecrawl.frontier.urls.visit import Visit
 
 _TOTALS = struct.Struct(">QQQQQQQ")
 _LEVEL = struct.Struct(">HQ")
 NONE_OF_EACH: Final = (0,) * len(UrlState)
 """No URL in any state."""
+
+
+class PageLimit:
+    """The crawl's limit of URLs to fetch, which parts of pages do not count towards. `in_flight`: visits by key."""
+
+    def __init__(self, terms: TermsByHost, counts: Counts, in_flight: Mapping[bytes, Visit]) -> None:
+        self._terms = terms
+        self._counts = counts
+        self._in_flight = in_flight
+        self.others_want_more = True
+        """Whether URLs may be handed out that are no requisites, as far as those know who have parts of the crawl."""
+        self.repeats = 0
+        """Fetches of this run whose pages wait again."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many URLs have been fetched as are wanted."""
+        return 0 < self._terms.max_pages <= self._fetched
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more pages are wanted, here and by those who have parts of the crawl."""
+        return self.others_want_more and not self.is_full
+
+    @property
+    def _fetched(self) -> int:
+        return self._counts.fetched + self.repeats
+
+    def is_filling(self) -> bool:
+        """Whether as many URLs as are wanted have been fetched, or are in flight."""
+        if not self.wants_more:
+            return True
+        limit = self._terms.max_pages
+        if not 0 < limit <= self._fetched + len(self._in_flight):
+            return False
+        return limit <= self._fetched + sum([not visit.is_requisite for visit in self._in_flight.values()])
 
 
 class Allowance:
