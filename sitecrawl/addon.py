@@ -121,17 +121,17 @@ _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
     (
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",
-        "sitecrawl.extensions.offsite.OffsiteMiddleware",
+        "sitecrawl.extensions.scrapy_middlewares.OffsiteMiddleware",
         50,
     ),
     (
         "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware",
-        "sitecrawl.extensions.default_headers.DefaultHeadersMiddleware",
+        "sitecrawl.extensions.scrapy_middlewares.DefaultHeadersMiddleware",
         400,
     ),
     (
         "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",
-        "sitecrawl.extensions.default_headers.UserAgentMiddleware",
+        "sitecrawl.extensions.scrapy_middlewares.UserAgentMiddleware",
         500,
     ),
     (

@@ -8,8 +8,8 @@ from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware as ScrapyOffs
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.offsite import OffsiteMiddleware
 from sitecrawl.extensions.request_urls import host_and_target_lengths, hostname
+from sitecrawl.extensions.scrapy_middlewares import OffsiteMiddleware
 
 URLS = [
     "http://example.com", "http://example.com/", "https://example.com:8443/a/b?c=d&e", "http://EXAMPLE.com/A",

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware as ScrapyUserAgent
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.default_headers import DefaultHeadersMiddleware, UserAgentMiddleware
+from sitecrawl.extensions.scrapy_middlewares import DefaultHeadersMiddleware, UserAgentMiddleware
 
 REQUESTS = [
     {}, {"headers": {"accept": "text/plain", "X-Own": "1"}}, {"headers": {"User-Agent": "own"}},
