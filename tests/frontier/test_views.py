@@ -31,6 +31,7 @@ def mints(first: list[str], second: list[str]) -> list[str]:
         (lambda page, view: f"/p?id={page}&t={view}{page}&v={view}", 'without "t", "v" in /p'),
         (lambda page, view: f"/S{view}/p/{page}", "without path segment 1 in /p/*"),
         (lambda page, view: f"/p/{page};v={view}", 'without ";v" in /p/*'),
+        (lambda page, view: f"/p/{page}?v={view}" if page > 1 else f"/?v={view}", 'without "v" anywhere'),
     ],
 )
 def test_what_is_minted(path_of, rule):
@@ -41,6 +42,13 @@ def test_what_is_minted(path_of, rule):
     ]
     assert rule in mints(*views)
     assert not mints(views[0], views[0])
+
+
+def test_a_session_before_each_name():
+    """Each of these pages has a place of its own."""
+    views = [[f"/S{view}/{name}.php" for name in ("news", "about", "terms", "staff")] for view in (7, 8)]
+    assert mints(*views) == ["without path segment 1 anywhere"]
+    assert not mints(*([*view, "/S0/start.php"] for view in views))
 
 
 @pytest.mark.parametrize(

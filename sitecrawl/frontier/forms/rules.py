@@ -118,6 +118,11 @@ class Rule:
         return Rule(DROP, narrow, self.what) if narrow != self.place else None
 
     @property
+    def is_of_keys(self) -> bool:
+        """Whether it takes away keys alone."""
+        return self.kind == DROP and not any(slot[0] == "/" for slot in self.what)
+
+    @property
     def may_be_of_one_page(self) -> bool:
         """Whether one page may stand at all URLs that suggest it: it takes away path segments, or one value."""
         return self.kind == DROP and any(slot[0] == "/" or "=" in slot for slot in self.what)

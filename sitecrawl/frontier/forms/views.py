@@ -63,16 +63,15 @@ def _only_in(view: dict[str, Parts], other: dict[str, Parts]) -> list[Parts]:
 
 def _mints(rule: Rule, explained: Sequence[Rule], gone: Sequence[Parts], came: Sequence[Parts]) -> bool:
     """Whether enough links of both views, `gone` and `came`, are the same without what the rule takes away. Those do
-    not count that are `explained` by rules which take away less.
+    not count that are `explained` by rules which take away less; of keys that are minted elsewhere on the page one
+    more is enough.
     """
     first, second = _forms(rule, gone), _forms(rule, came)
-    for known in explained:
-        for one in _forms(known, gone) & _forms(known, came):
-            other = rule.form(split(one)).text()
-            first.discard(other)
-            second.discard(other)
-    stay = first & second
-    return len(stay) >= SUPPORT and 2 * len(stay) >= min(len(first), len(second))
+    known = {rule.form(split(form)).text() for one in explained for form in _forms(one, gone) & _forms(one, came)}
+    more = (first & second) - known
+    if rule.is_of_keys and any(one.what == rule.what for one in explained):
+        return bool(more) and 2 * len(first & second) >= min(len(first), len(second))
+    return len(more) >= SUPPORT and 2 * len(more) >= min(len(first - known), len(second - known))
 
 
 def _forms(rule: Rule, links: Iterable[Parts]) -> set[str]:
