@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, cast
 
 PURE: Final = "SITECRAWL_PURE"
 """The variable of the environment that has everything done in Python, unless it is empty or 0."""
-INTERFACE: Final = 9
+INTERFACE: Final = 10
 """Of the C: who changes what its functions take, give or mean adds one here and in `_native.c`."""
 
 
@@ -36,6 +36,11 @@ class Native(Protocol):
     def shown_fill(self, layer: bytearray, units: bytes, /) -> None: ...
 
     def shown_vote(self, votes: bytearray, runs: bytes, /) -> None: ...
+
+    def bloom_add(self, bits: Any, digest: bytes, size: int, slices: int, slice_bits: int, /) -> None:
+        """This and the next are those of `sitecrawl.frontier.seen.bloom_kinds`; `bits` is a buffer."""
+
+    def bloom_has(self, bits: Any, digest: bytes, size: int, slices: int, slice_bits: int, /) -> bool: ...
 
     def clock_mark(self, slots: dict[bytes, int], marks: bytearray, keys: list[bytes], start: int, /) -> int:
         """That of `sitecrawl.frontier.seen.clock`."""

@@ -39,7 +39,7 @@ CALLS = {
     "credit": (140, 190),
     "parse": (185, 960),
     "URL": (138, 138),
-    "seen": (40, 78),
+    "seen": (53, 83),
     "database": (42, 42),
     "duplicates": (20, 58),
 }

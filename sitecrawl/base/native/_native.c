@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "anchors.h"
+#include "bloom.h"
 #include "links.h"
 #include "shingles.h"
 #include "shown.h"
@@ -64,6 +65,8 @@ static PyObject *shingles(PyObject *Py_UNUSED(module), PyObject *text) {
 static PyMethodDef methods[] = {
     {"anchors", anchors, METH_VARARGS, anchors_doc},
     {"base32", base32, METH_O, base32_doc},
+    {"bloom_add", bloom_add, METH_VARARGS, bloom_add_doc},
+    {"bloom_has", bloom_has, METH_VARARGS, bloom_has_doc},
     {"clock_mark", clock_mark, METH_VARARGS, clock_mark_doc},
     {"http_head", http_head, METH_VARARGS, http_head_doc},
     {"owe", owe, METH_VARARGS, owe_doc},
@@ -79,7 +82,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 9);
+    return PyModule_AddIntConstant(module, "INTERFACE", 10);
 }
 
 static PyModuleDef_Slot slots[] = {

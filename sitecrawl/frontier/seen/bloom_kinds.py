@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import zlib
+from binascii import hexlify
 from collections.abc import Iterable
 from hashlib import md5
+from inspect import getclosurevars
 from io import BytesIO
 from struct import calcsize
 from typing import Any, Final, Protocol
 
 from pybloom_live import BloomFilter
 
+from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import OptionError, how_to_install, meant
 from sitecrawl.base.expressions import expression
 
@@ -45,33 +48,72 @@ class Kind(Protocol):
     def load(self, data: bytes) -> Any: ...
 
 
+class PybloomLayer:
+    """A `pybloom_live.BloomFilter` whose bits C sets and looks at, where it is there: the library asks its generator
+    for each bit. The hash is the library's own, and so are the bits.
+    """
+
+    __slots__ = ("_salts", "_size", "filter")
+
+    def __init__(self, made: BloomFilter) -> None:
+        self.filter = made
+        hashes = getclosurevars(made.make_hashes).nonlocals
+        self._salts = hashes["salts"]
+        """Hash functions that have been begun, one for each part of the numbers."""
+        self._size = calcsize(hashes["fmt"][:1])
+        """Bytes of a number."""
+
+    def _digest(self, point: bytes) -> bytes:
+        """The numbers of `point`."""
+        parts = []
+        for salt in self._salts:
+            hashed = salt.copy()
+            hashed.update(point)
+            parts.append(hashed.digest())
+        return b"".join(parts)
+
+    def add(self, point: bytes) -> None:
+        one = self.filter
+        if native is None:
+            one.add(point.decode("ascii"), skip_check=True)
+            return
+        native.bloom_add(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+        one.count += 1
+
+    def __contains__(self, point: bytes) -> bool:
+        one = self.filter
+        if native is None:
+            return point.decode("ascii") in one
+        return native.bloom_has(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+
+
 class PybloomLive:
-    """Layers made of `pybloom_live.BloomFilter`, in Python."""
+    """Layers made of `pybloom_live.BloomFilter`."""
 
     name = "pybloom-live"
     title = "Bloom filter pybloom-live"
     is_alone = False
 
-    def point(self, key: bytes) -> str:
-        return key.hex()
+    def point(self, key: bytes) -> bytes:
+        return hexlify(key)
 
-    def layer(self, capacity: int, error_rate: float) -> Any:
-        return BloomFilter(capacity, error_rate)
+    def layer(self, capacity: int, error_rate: float) -> PybloomLayer:
+        return PybloomLayer(BloomFilter(capacity, error_rate))
 
-    def fill(self, layer: Any, points: Iterable[str]) -> None:
+    def fill(self, layer: PybloomLayer, points: Iterable[bytes]) -> None:
         for point in points:
-            layer.add(point, skip_check=True)
+            layer.add(point)
 
-    def dump(self, layer: Any) -> bytes:
+    def dump(self, layer: PybloomLayer) -> bytes:
         file = BytesIO()
-        layer.tofile(file)
+        layer.filter.tofile(file)
         return file.getvalue()
 
-    def size(self, layer: Any) -> int:
-        return calcsize(BloomFilter.FILE_FMT) + int(layer.bitarray.nbytes)
+    def size(self, layer: PybloomLayer) -> int:
+        return calcsize(BloomFilter.FILE_FMT) + int(layer.filter.bitarray.nbytes)
 
-    def load(self, data: bytes) -> Any:
-        return BloomFilter.fromfile(BytesIO(data))
+    def load(self, data: bytes) -> PybloomLayer:
+        return PybloomLayer(BloomFilter.fromfile(BytesIO(data)))
 
 
 class Rbloom:
