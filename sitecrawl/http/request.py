@@ -61,7 +61,9 @@ class Request:
 
 
 def message_head(line: str, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    lines = b"".join([b"%b: %b\r\n" % (name, _one_line(value)) for name, value in headers])
+    lines = b"".join([b"%b: %b\r\n" % pair for pair in headers])
+    if lines.count(b"\n") != len(headers) or lines.count(b"\r") != len(headers):  # one stands in a value
+        lines = b"".join([b"%b: %b\r\n" % (name, _one_line(value)) for name, value in headers])
     return b"%b\r\n%b\r\n" % (line.encode("ascii"), lines)
 
 

@@ -33,7 +33,7 @@ IMPORTS = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "a
 CALLS = {
     "engine": (830, 910),
     "frontier": (615, 670),
-    "download": (355, 355),
+    "download": (350, 350),
     "crawl, progress, the rest of ours": (290, 340),
     "store": (235, 305),
     "credit": (140, 190),
