@@ -35,7 +35,7 @@ CALLS = {
     "frontier": (615, 670),
     "download": (350, 350),
     "crawl, progress, the rest of ours": (290, 340),
-    "store": (235, 305),
+    "store": (205, 275),
     "credit": (140, 190),
     "parse": (185, 960),
     "URL": (138, 138),
