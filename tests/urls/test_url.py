@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import ada_url
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -20,12 +21,31 @@ from sitecrawl.urls.url import (
     MAX_URL_LENGTH,
     Canonicalizer,
     Url,
+    _plain,
     guess_url,
     is_public_name,
     parse,
     path_start,
     site_of,
 )
+
+PIECES = st.sampled_from(
+    [
+        *"/.?#:@ %&=~A-_a1",
+        "..",
+        "%2e",
+        "%41",
+        "example.com",
+        "1.2.3.4",
+        "0x7f",
+        ":80",
+        ":8080",
+        "xn--",
+        "b\u00fc",
+        "\n",
+    ]
+)
+"""Of which URLs are made that a parser changes, and some that it does not."""
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "urls.md"
 
@@ -467,3 +487,16 @@ def test_guess_url_refuses(text: str, message: str) -> None:
 def test_names_that_anybody_could_have(host: str, expected: bool) -> None:
     """Those below a suffix of the Public Suffix List."""
     assert is_public_name(host) is expected
+
+
+@given(st.sampled_from(["http://", "https://"]), st.lists(PIECES).map("".join))
+@example("http://", "example.com/a/.../..b?c=%2e/..")
+@example("http://", "127.0.0.1:8080//a/")
+def test_what_needs_no_parser(beginning: str, rest: str) -> None:
+    """What is taken for its own serialisation is what the parser makes of it, whatever it is relative to."""
+    url = beginning + rest
+    if (found := _plain(url)) is not None:
+        assert ada_url.normalize_url(url) == ada_url.join_url("http://other.example/a/b?c", url) == found.href == url
+        assert found.host == ada_url.URL(url).host
+    for plain in ("example.com/", "example.com:8080/a/b.html?c=d", "127.0.0.1/a"):
+        assert _plain(beginning + plain) is not None
