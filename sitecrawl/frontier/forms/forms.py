@@ -208,7 +208,7 @@ class Forms:
         learner = self.learners.of(host.key)
         if first := self._views.first(visit):
             second = [link.url for link in links if link.host == host.name]
-            self._apply(host, learner, learner.compare_views(first, second))
+            self._apply(host, learner, learner.compare_views(first, second[: len(first)]))
         elif host.fetched >= learner.next_views and visit.request is None and not visit.again:
             own = [link for link in links if link.host == host.name]
             if is_suspect(own, new):

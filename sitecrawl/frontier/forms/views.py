@@ -15,7 +15,9 @@ The first view is in memory only: after a restart the page is fetched again all 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Final
 
 from sitecrawl.base.expressions import expression
@@ -33,6 +35,10 @@ FIRST: Final = 16
 _MAY_MINT: Final = expression("[?;]|/(?=[^/]*[0-9])[^/]{12,}/").search
 _COMPARED: Final = 32
 """Links of each view that are held against those of the other, about 10 us a pair."""
+_RULES: Final = 64
+"""Rules of each kind that are looked at, about a millisecond each."""
+_LINKS: Final = 256
+"""Links of a view that are looked at, the first ones."""
 _VIEWS: Final = 256
 """First views that are kept, about 20 kB each."""
 
@@ -41,20 +47,24 @@ def minted(first: Iterable[Parts], second: Iterable[Parts]) -> list[Rule]:
     """The rules that two views of a page show, those that take away less first."""
     before, after = ({parts.text(): parts for parts in view} for view in (first, second))
     gone, came = _only_in(before, after), _only_in(after, before)
-    suggested = {rule for one in gone[:_COMPARED] for other in came[:_COMPARED] for rule in difference(one, other)}
-    slots = dict.fromkeys(rule.what for rule in suggested if rule.kind == DROP)
-    anywhere = {Rule(DROP, ANYWHERE, what) for what in slots}  # for what has no place in common with two others
+    pairs = product(gone[:_COMPARED], came[:_COMPARED])
+    suggested = Counter(rule for one, other in pairs for rule in difference(one, other) if rule.kind == DROP)
+    slots: Counter[tuple[str, ...]] = Counter()
+    for rule, number in suggested.items():
+        slots[rule.what] += number
+    anywhere = Counter({Rule(DROP, ANYWHERE, what): number for what, number in slots.items()})
     found: list[Rule] = []
-    for rule in [*_in_order(suggested), *_in_order(anywhere)]:
-        if rule.kind == DROP and not any("=" in slot for slot in rule.what):
-            explained = [known for known in found if rule.contains(known)]
-            if _mints(rule, explained, gone, came) and _is_new(rule, before, after):
-                found.append(rule)
+    for rule in [*_likely(suggested), *_likely(anywhere)]:  # anywhere: what has no place in common with two others
+        explained = [known for known in found if rule.contains(known)]
+        if _mints(rule, explained, gone, came) and _is_new(rule, before, after):
+            found.append(rule)
     return found
 
 
-def _in_order(rules: Iterable[Rule]) -> list[Rule]:
-    return sorted(rules, key=lambda rule: (len(rule.what), rule.pack()))
+def _likely(suggested: Counter[Rule]) -> list[Rule]:
+    """Those that take away less first, and of these the ones that most pairs suggest. A value is no slot here."""
+    rules = [rule for rule in suggested if not any("=" in slot for slot in rule.what)]
+    return sorted(rules, key=lambda rule: (len(rule.what), -suggested[rule], rule.pack()))[:_RULES]
 
 
 def _only_in(view: dict[str, Parts], other: dict[str, Parts]) -> list[Parts]:
@@ -110,7 +120,7 @@ class Views:
     def take(self, visit: Visit, links: Sequence[Link]) -> None:
         """The page of `visit` is to be fetched a second time."""
         if len(self._first) < _VIEWS:
-            self._first[visit.key] = [link.url for link in links]
+            self._first[visit.key] = [link.url for link in links[:_LINKS]]
 
     def first(self, visit: Visit) -> list[str]:
         """The links of the first view, if this is the second."""
