@@ -212,6 +212,8 @@ class DiskFrontier:
         return self._intake.add(found, depth=depth, referrer=referrer, asked=asked)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
+        if self.forms.compare_views(visit, found):
+            return 0
         new = self._intake.expand(visit, found, rest=rest)
         if self._order.is_exact:  # not at the next checkpoint
             self.link_credit.settle(self._arrived)
@@ -309,20 +311,24 @@ class DiskFrontier:
             return
         self.url_states.end(visit.key, record, host, state)
         self.forms.ended(visit.key, record, host)
-        if state != UrlState.EXCLUDED:
+        if state != UrlState.EXCLUDED and not self.forms.views.first(visit):
             good = good and state == UrlState.FETCHED
             section = host.sections[record.section]
             section.remember(visit.key, good=good)
             self._learn(host, section, good=good, news=visit.news)
         if self._repeats and state == UrlState.FETCHED and visit.request is None:
-            self.url_states.reopen(record, host)
-            self.url_states.enter_again(visit.key, record, host, priority=0, request=None)
+            self._once_more(visit.key, record, host, priority=0)
             self.dispatcher.page_limit.repeats += 1
-            self._place([host])
-        if self.forms.wants_again(visit, state):
-            self.again(visit.key, priority=max(visit.priority, 1))
+        if self.forms.views.wants(visit, state):
+            self._once_more(visit.key, record, host, priority=max(visit.priority, 1))
         if self.terms.sheets:
             self.dispatcher.ended(host)
+
+    def _once_more(self, key: bytes, record: UrlRecord, host: Host, *, priority: int) -> None:
+        """Queue a URL that is done."""
+        self.url_states.reopen(record, host)
+        self.url_states.enter_again(key, record, host, priority=priority, request=None)
+        self._place([host])
 
     def _requisite_done(self, visit: Visit, record: UrlRecord, host: Host, state: UrlState) -> None:
         ended = UrlState.REQUISITE if state == UrlState.FETCHED else state

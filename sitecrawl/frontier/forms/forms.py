@@ -82,7 +82,7 @@ class Forms:
         self._fingerprint = fingerprint
         self.learners = Learners(database)
         self._tests = RuleTests(database, self.learners, judge)
-        self._views = Views()
+        self.views = Views()
         self._ruled: set[bytes] = set()
         """The keys of hosts on which rules join URLs."""
         self._left = _JOINED_AT_ONCE
@@ -203,22 +203,25 @@ class Forms:
 
     def viewed(self, visit: Visit, host: Host, links: Sequence[Link], new: Sequence[Link]) -> None:
         """The page of `visit` links to `links`, of which those on its own `host` that no rule joins are `new`."""
-        if not self.learns or host.is_pool or host.fetched < FIRST:
+        if not self.learns or host.is_pool or host.fetched < FIRST or visit.request is not None or visit.again:
             return
         learner = self.learners.of(host.key)
-        if first := self._views.first(visit):
-            second = [link.url for link in links if link.host == host.name]
-            self._apply(host, learner, learner.compare_views(first, second[: len(first)]))
-        elif host.fetched >= learner.next_views and visit.request is None and not visit.again:
+        if host.fetched >= learner.next_views:
             own = [link for link in links if link.host == host.name]
             if is_suspect(own, new):
                 learner.next_views = 2 * host.fetched
                 self.learners.changed(host.key)
-                self._views.take(visit, own)
+                self.views.take(visit, own)
 
-    def wants_again(self, visit: Visit, state: UrlState) -> bool:
-        """Whether the page of `visit`, which is over, is to be fetched a second time."""
-        return self._views.wants(visit, state)
+    def compare_views(self, visit: Visit, links: Sequence[Link]) -> bool:
+        """Learn from the links of a page that is fetched a second time for them; False if it is another."""
+        if not (first := self.views.first(visit)):
+            return False
+        host = self._states.host_of(self._states.known(visit.key))
+        learner = self.learners.of(host.key)
+        second = [link.url for link in links if link.host == host.name]
+        self._apply(host, learner, learner.compare_views(first, second[: len(first)]))
+        return True
 
     def ended(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """A visit is over. What came to nothing stands for its class no longer."""

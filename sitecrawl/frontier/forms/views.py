@@ -124,7 +124,7 @@ class Views:
 
     def first(self, visit: Visit) -> list[str]:
         """The links of the first view, if this is the second."""
-        return self._first.pop(visit.key, []) if visit.again else []
+        return self._first.get(visit.key, []) if visit.again else []
 
     def wants(self, visit: Visit, state: UrlState) -> bool:
         """Whether a page whose visit is over is to be fetched a second time."""
