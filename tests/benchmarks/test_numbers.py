@@ -142,16 +142,16 @@ def fetched(tmp_path: Path, kind: str) -> list[int]:
     return [*outcome.arrivals, outcome.fetched, len(outcome.wasted)]
 
 
-@pytest.mark.parametrize("kind", ["calendar", "session in query"])
-def test_sizes_decide_nothing(tmp_path, monkeypatch, kind):
+@pytest.mark.parametrize(("kind", "decides"), [("calendar", "worth.POWER"), ("session in query", "views.FIRST")])
+def test_sizes_decide_nothing(tmp_path, monkeypatch, kind, decides):
     """Where all sizes are twice as large the same is fetched in the same order; not so with a number that decides."""
     before = fetched(tmp_path / "before", kind)
     known = numbers()
     for name in listed("Sizes"):
         double(monkeypatch, name, known[name])
     assert fetched(tmp_path / "sizes", kind) == before
-    double(monkeypatch, "worth.POWER", known["worth.POWER"])
-    assert fetched(tmp_path / "power", kind) != before
+    double(monkeypatch, decides, known[decides])
+    assert fetched(tmp_path / "other", kind) != before
 
 
 def double(monkeypatch: pytest.MonkeyPatch, name: str, value: float) -> None:
