@@ -39,6 +39,8 @@ DEFAULT_DROPPED_PARAMETERS: Final = (
     "twclid", "ttclid", "li_fat_id", "epik",
     # sessions: PHP, Java servlets, ColdFusion, ASP, osCommerce, Zen Cart
     "phpsessid", "jsessionid", "cfid", "cftoken", "aspsessionid*", "oscsid", "zenid",
+    # names that a forum uses for its session and other sites for a story, a size or a talk
+    "sid=hex", "s=hex", "session=hex", "sessionid=hex", "session_id=hex", "sess_id=hex",
 )  # fmt: skip
 """Parameters that never choose content. See `Canonicalizer` for the notation."""
 
