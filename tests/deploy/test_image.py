@@ -74,8 +74,7 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
             "/run/secrets": str(tmp_path),
             "/run/configs": str(tmp_path),
             "/crawl/": f"{tmp_path}/crawl/",
-            "DASHBOARD=0.0.0.0": "DASHBOARD=127.0.0.1",
-            "PORT=8123": f"PORT={port}",
+            "DASHBOARD=0.0.0.0:8123": f"DASHBOARD=127.0.0.1:{port}",
         }
         words = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["crawl"]["command"]
         command = [re.sub(r"\$\{CONTACT.*\}", "https://bot.example/", word) for word in words]
