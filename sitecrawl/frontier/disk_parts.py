@@ -37,7 +37,7 @@ class DiskContents:
             return Verdict.NEW
         record = self._states.known(visit.key)
         found = self._index.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
-        self._forms.compared(visit, record, found.original, title)
+        self._forms.compared(visit, record, found.original, found.title)
         host = self._states.host_of(record)
         if not visit.again:
             visit.news.is_new = host.drought.is_news(sample) if found.verdict is Verdict.NEW else False

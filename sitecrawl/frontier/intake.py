@@ -120,7 +120,8 @@ class Intake:
             found_in = target.sections[self._urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
                 visit.news.add(host, section, target, found_in)
-                new += [link] if target is host else []
+                if target is host:
+                    new.append(link)
         self._viewed(visit, host, links, new)
         wanted = [link for link in known.values() if link.priority]
         hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in wanted))

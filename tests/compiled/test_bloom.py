@@ -4,6 +4,10 @@ tests/seen/test_bloom.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 from compiled_core import in_c
 from hypothesis import given
@@ -57,3 +61,16 @@ def test_what_is_no_layer(native: Native, size: int, slices: int, slice_bits: in
         native.bloom_add(bytearray(3), bytes(8), size, slices, slice_bits)
     with pytest.raises(TypeError):
         native.bloom_has(b"read-only", bytes(8), 4, 1, 8)
+
+
+@pytest.mark.parametrize("other", [lambda hashes: lambda key: (number for number in hashes(key)), partial])
+@pytest.mark.usefixtures("native")
+def test_a_library_that_hashes_in_another_way(other: Callable[..., Any]) -> None:
+    """Its own functions are asked then."""
+    made, kind = BloomFilter(100, 0.01), PybloomLive()
+    made.make_hashes = other(made.make_hashes)
+    layer = PybloomLayer(made)
+    kind.fill(layer, [kind.point(b"one")])
+    assert kind.point(b"one") in layer
+    assert kind.point(b"two") not in layer
+    assert made.count == 1

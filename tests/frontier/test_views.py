@@ -154,11 +154,11 @@ def test_evidence():
 
 def test_content_ids(bench):
     """A content is known by its first page and its title; rows of older crawls have no title."""
-    one, other = content_id(b"12345678 and more", "title"), content_id(b"87654321", "title")
-    assert is_one_content(one, content_id(b"12345678", "another"))
+    one, other = content_id(b"12345678 and more", b"a title."), content_id(b"87654321", b"a title.")
+    assert is_one_content(one, content_id(b"12345678", b"another."))
     assert not is_one_content(one, other)
     assert is_one_title(one, other)
-    assert is_one_title(one, content_id(b"87654321", "another")) is False
+    assert is_one_title(one, content_id(b"87654321", b"another.")) is False
     old = ClassRow(b"p" * 16, b"12345678", b"o" * 16, 2)
     batch = bench.database.batch()
     batch.put("classes", b"k", old.page + old.content + old.other + b"\2")

@@ -18,8 +18,6 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from cityhash import CityHash64
-
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
@@ -35,10 +33,14 @@ _WITHOUT_TITLE = struct.Struct(">16s8s16sB")
 ROW_BYTES: Final = _ROW.size
 
 
-def content_id(original: bytes, title: str) -> bytes:
-    """What a content is known by: the fingerprint of the page that had it first, and its title."""
-    hashed: int = CityHash64(title.encode("utf-8", "surrogatepass"))
-    return original[:_HALF] + hashed.to_bytes(_HALF, "big")
+def content_id(original: bytes, title: bytes) -> bytes:
+    """What a content is known by: the fingerprint of the page that had it first, and the hash of its title."""
+    return original[:_HALF] + title
+
+
+def without_title(original: bytes) -> bytes:
+    """The same where nobody knows the title."""
+    return original[:_HALF] + bytes(_HALF)
 
 
 def is_one_content(one: bytes, other: bytes) -> bool:
@@ -59,6 +61,11 @@ class ClassRow(NamedTuple):
     other: bytes = NOBODY
     failures: int = 0
 
+    @property
+    def original(self) -> bytes:
+        """The beginning of the fingerprint of the page that had the content first; empty while nobody knows."""
+        return b"" if self.content == UNKNOWN else self.content[:_HALF]
+
 
 class Classes:
     """Class → `ClassRow`, with the changes of the open checkpoint."""
@@ -75,7 +82,7 @@ class Classes:
         try:
             if len(data) == _WITHOUT_TITLE.size:
                 page, content, other, failures = _WITHOUT_TITLE.unpack(data)
-                return ClassRow(page, content + bytes(_HALF), other, failures)
+                return ClassRow(page, without_title(content), other, failures)
             return ClassRow(*_ROW.unpack(data))
         except struct.error as error:
             raise CorruptFile(f"A class of URLs in {self._path} cannot be read: {error}") from error

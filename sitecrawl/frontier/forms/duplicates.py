@@ -93,6 +93,8 @@ class Comparison(NamedTuple):
     verdict: Verdict
     original: bytes
     """Fingerprint of the page that had the content first: of the page itself if it is new."""
+    title: bytes
+    """The hash of its title, 8 bytes."""
 
 
 class ContentIndex:
@@ -118,15 +120,16 @@ class ContentIndex:
         the SimHash of its text, None without text. Raises `CorruptFile`.
         """
         digest = _digest_key(sha1)
+        titled = CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(_HASH_BYTES, "big")
         if (original := self._added.get(digest)) is not None:
-            return Comparison(Verdict.EQUAL, original)
-        of_title = host + CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(8, "big")
+            return Comparison(Verdict.EQUAL, original, titled)
+        of_title = host + titled
         known, row = self._database.get_many(_FAMILY, [digest, b"T" + of_title])
         if known is not None:
-            return Comparison(Verdict.EQUAL, known)
+            return Comparison(Verdict.EQUAL, known, titled)
         near = None if text_hash is None else self._add_text(of_title, row or b"", text_hash, key)
         self._added[digest] = near or key
-        return Comparison(Verdict.NEW, key) if near is None else Comparison(Verdict.NEAR, near)
+        return Comparison(Verdict.NEW, key, titled) if near is None else Comparison(Verdict.NEAR, near, titled)
 
     def _add_text(self, of_title: bytes, stored: bytes, text_hash: int, page: bytes) -> bytes | None:
         """The original of a page with the title and nearly the same text, if there is one."""

@@ -103,9 +103,10 @@ class Evidence:
 
     def opens(self, stratum: int) -> bool:
         """Whether the rule joins URLs in `stratum`, as far as it is active."""
-        if self.state in {State.ORDERED, State.MINTED}:
-            return self.state == State.ORDERED or self._balance(stratum) >= 0
-        return self.strata.get(stratum, (0, 0))[0] > 0 <= self._balance(stratum)
+        if self.state == State.ORDERED:
+            return True
+        has_agreed = self.state == State.MINTED or self.strata.get(stratum, (0, 0))[0] > 0
+        return has_agreed and self._balance(stratum) >= 0
 
     def refuses(self, stratum: int) -> bool:
         """Whether it is known not to hold in `stratum`."""

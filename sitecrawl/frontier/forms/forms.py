@@ -164,7 +164,7 @@ class Forms:
 
     # What pages teach
 
-    def compared(self, visit: Visit, record: UrlRecord, original: bytes, title: str) -> None:
+    def compared(self, visit: Visit, record: UrlRecord, original: bytes, title: bytes) -> None:
         """The page of `visit` has the content of the URL with the fingerprint `original`: its own if it is new."""
         if not self.learns or visit.again or record.url.find("/", 8) < 0:
             return

@@ -49,6 +49,8 @@ _UNCHANGED: Final = 1 << 32
 """In place of a stratum, for a URL of which a rule takes nothing away."""
 _ANY: Final = 1 << 33
 """The same for the first page of a class, whatever its stratum."""
+_AS_SURE: Final = frozenset({State.MINTED, State.REFUSED})
+"""States of a narrower rule that count beside one which is minted."""
 _NAME: Final = "rule "
 """How a rule is called begins so, and no shape of URLs does."""
 
@@ -289,8 +291,10 @@ class Learner:
             return False
         narrower = rule.narrower(parts)
         known = self.learnt.get(narrower) if narrower is not None else None
-        if known is None or self.learnt[rule].evidence.state == State.MINTED != known.evidence.state != State.REFUSED:
+        if known is None:
             return True
+        if self.learnt[rule].evidence.state == State.MINTED and known.evidence.state not in _AS_SURE:
+            return True  # where pages differ at each fetch, what speaks against the narrower one says nothing
         return not known.evidence.refuses(stratum)
 
     def tested(self, url: str, *, same: bool) -> list[Learnt]:

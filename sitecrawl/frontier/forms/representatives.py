@@ -17,6 +17,7 @@ from sitecrawl.frontier.forms.classes import (
     ClassRow,
     is_one_content,
     is_one_title,
+    without_title,
 )
 from sitecrawl.frontier.forms.learner import Learner, Learnt
 from sitecrawl.frontier.urls.record import GONE, UrlRecord, UrlState
@@ -86,10 +87,8 @@ class Representatives:
             return False
         if row is None or row.content == UNKNOWN:
             row = self._classes.get(key)  # as it was fetched, before it stood for others
-        known = key if row is None or row.content == UNKNOWN else row.content
-        if is_one_content(known, content):
-            return True
-        return False if not by_title else None if known is key else is_one_title(known, content)
+        known = without_title(key) if row is None or row.content == UNKNOWN else row.content
+        return is_one_content(known, content) or (is_one_title(known, content) if by_title else False)
 
     # Changes
 

@@ -120,7 +120,7 @@ class Rule:
     @property
     def is_of_keys(self) -> bool:
         """Whether it takes away keys alone."""
-        return self.kind == DROP and not any(slot[0] == "/" for slot in self.what)
+        return self.kind == DROP and slots_of(self.what).last < 0
 
     @property
     def may_be_of_one_page(self) -> bool:

@@ -24,7 +24,7 @@ from sitecrawl.base.expressions import expression
 from sitecrawl.frontier.forms.difference import difference
 from sitecrawl.frontier.forms.evidence import SUPPORT
 from sitecrawl.frontier.forms.parts import Parts, split
-from sitecrawl.frontier.forms.rules import ANYWHERE, DROP, Rule
+from sitecrawl.frontier.forms.rules import ANYWHERE, DROP, Rule, slots_of
 from sitecrawl.frontier.urls.record import UrlState
 from sitecrawl.frontier.urls.visit import Visit
 from sitecrawl.page.items import Link
@@ -49,10 +49,9 @@ def minted(first: Iterable[Parts], second: Iterable[Parts]) -> list[Rule]:
     gone, came = _only_in(before, after), _only_in(after, before)
     pairs = product(gone[:_COMPARED], came[:_COMPARED])
     suggested = Counter(rule for one, other in pairs for rule in difference(one, other) if rule.kind == DROP)
-    slots: Counter[tuple[str, ...]] = Counter()
+    anywhere: Counter[Rule] = Counter()
     for rule, number in suggested.items():
-        slots[rule.what] += number
-    anywhere = Counter({Rule(DROP, ANYWHERE, what): number for what, number in slots.items()})
+        anywhere[Rule(DROP, ANYWHERE, rule.what)] += number
     found: list[Rule] = []
     for rule in [*_likely(suggested), *_likely(anywhere)]:  # anywhere: what has no place in common with two others
         explained = [known for known in found if rule.contains(known)]
@@ -91,15 +90,19 @@ def _forms(rule: Rule, links: Iterable[Parts]) -> set[str]:
 
 def _is_new(rule: Rule, before: dict[str, Parts], after: dict[str, Parts]) -> bool:
     """Whether no value of any of its slots is in both views."""
-    first, second = ([parts for parts in view.values() if rule.apply(parts)] for view in (before, after))
-    return all(_values(slot, first).isdisjoint(_values(slot, second)) for slot in rule.what)
+    return _values(rule, before.values()).isdisjoint(_values(rule, after.values()))
 
 
-def _values(slot: str, links: Iterable[Parts]) -> set[str]:
-    if slot[0] == "/":
-        at = int(slot[1:].rstrip("-"))
-        return {parts.segments[at] for parts in links if at < len(parts.segments)}
-    return {value for parts in links for value in parts.values().get(slot, ())}
+def _values(rule: Rule, links: Iterable[Parts]) -> set[tuple[str | int, str]]:
+    """What is in its slots, each value with its slot, in those of `links` that it changes."""
+    slots, found = slots_of(rule.what), set[tuple[str | int, str]]()
+    for parts in links:
+        if rule.apply(parts) is not None:
+            positions = (at for at in slots.starred + slots.away if at < len(parts.segments))
+            found.update((at, parts.segments[at]) for at in positions)
+            values = parts.values()
+            found.update((key, value) for key in slots.keys for value in values.get(key, ()))
+    return found
 
 
 def is_suspect(links: Sequence[Link], new: Sequence[Link]) -> bool:

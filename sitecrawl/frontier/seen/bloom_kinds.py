@@ -7,7 +7,7 @@ import zlib
 from binascii import hexlify
 from collections.abc import Iterable
 from hashlib import md5
-from inspect import getclosurevars
+from inspect import getclosurevars, isfunction
 from io import BytesIO
 from struct import calcsize
 from typing import Any, Final, Protocol
@@ -53,14 +53,16 @@ class PybloomLayer:
     for each bit. The hash is the library's own, and so are the bits.
     """
 
-    __slots__ = ("_salts", "_size", "filter")
+    __slots__ = ("_native", "_salts", "_size", "filter")
 
     def __init__(self, made: BloomFilter) -> None:
         self.filter = made
-        hashes = getclosurevars(made.make_hashes).nonlocals
-        self._salts = hashes["salts"]
+        hashes = getclosurevars(made.make_hashes).nonlocals if isfunction(made.make_hashes) else {}
+        self._native = native if {"salts", "fmt"} <= hashes.keys() else None
+        """Nothing where the library has come to hash in another way, which is its own matter."""
+        self._salts = hashes.get("salts", ())
         """Hash functions that have been begun, one for each part of the numbers."""
-        self._size = calcsize(hashes["fmt"][:1])
+        self._size = calcsize(hashes.get("fmt", "Q")[:1])
         """Bytes of a number."""
 
     def _digest(self, point: bytes) -> bytes:
@@ -73,18 +75,18 @@ class PybloomLayer:
         return b"".join(parts)
 
     def add(self, point: bytes) -> None:
-        one = self.filter
-        if native is None:
+        one, fast = self.filter, self._native
+        if fast is None:
             one.add(point.decode("ascii"), skip_check=True)
             return
-        native.bloom_add(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+        fast.bloom_add(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
         one.count += 1
 
     def __contains__(self, point: bytes) -> bool:
-        one = self.filter
-        if native is None:
+        one, fast = self.filter, self._native
+        if fast is None:
             return point.decode("ascii") in one
-        return native.bloom_has(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+        return fast.bloom_has(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
 
 
 class PybloomLive:

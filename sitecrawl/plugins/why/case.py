@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Final, Self
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.frontier.forms.classes import UNKNOWN
 from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
@@ -80,7 +79,7 @@ class Case:
         name = source.fingerprints.url(form) if rule is not None else key
         row = source.class_row(name)
         page = name if row is None else row.page
-        content = row.content[:8] if row is not None and row.content != UNKNOWN else b""
+        content = b"" if row is None else row.original
         versions = list(source.versions(url))
         return cls(
             source=source,
