@@ -39,8 +39,6 @@ DEFAULT_DROPPED_PARAMETERS: Final = (
     "twclid", "ttclid", "li_fat_id", "epik",
     # sessions: PHP, Java servlets, ColdFusion, ASP, osCommerce, Zen Cart
     "phpsessid", "jsessionid", "cfid", "cftoken", "aspsessionid*", "oscsid", "zenid",
-    # names that a forum uses for its session and other sites for a story, a size or a talk
-    "sid=hex", "s=hex", "session=hex", "sessionid=hex", "session_id=hex", "sess_id=hex",
 )  # fmt: skip
 """Parameters that never choose content. See `Canonicalizer` for the notation."""
 
@@ -196,7 +194,6 @@ def shortened(text: str) -> str:
 _HAS_WORK = re.compile(r"[?%;|^`{}\\\[\]]").search
 _ESCAPE_OR_ILLEGAL = expression(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, 2.3
-_SESSION_VALUE = re.compile(r"[0-9A-Fa-f]{16,128}").fullmatch
 _TRANSFER_TYPE = expression(r";type=[ai]$", re.IGNORECASE)
 """Transfer type of an FTP URL (RFC 1738, section 3.2.2); ignored, because files are fetched as they are."""
 
@@ -228,15 +225,13 @@ class Canonicalizer:
     """Makes the identity of a URL.
 
     `drop` names the parameters (of the query, and `;name=value` in the path) that do not choose content, without
-    regard to case: `name`, `prefix*`, or `name=hex` for a name that is dropped only where its value looks like
-    a session: 16 to 128 hexadecimal digits.
+    regard to case: `name` or `prefix*`.
     """
 
     def __init__(self, drop: Iterable[str] = DEFAULT_DROPPED_PARAMETERS) -> None:
         names = [name.lower() for name in drop]
         self._prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
-        self._sessions = frozenset(name[:-4] for name in names if name.endswith("=hex"))
-        self._names = frozenset(name for name in names if not name.endswith(("*", "=hex")))
+        self._names = frozenset(name for name in names if not name.endswith("*"))
 
     def canonical(self, url: Url) -> str:
         """The identity of `url`: an ASCII string, itself a URL."""
@@ -272,11 +267,8 @@ class Canonicalizer:
         return "&".join(kept)
 
     def _is_dropped(self, parameter: str) -> bool:
-        name, _, value = parameter.partition("=")
-        name = name.lower()
-        if name in self._names or name.startswith(self._prefixes):
-            return True
-        return name in self._sessions and _SESSION_VALUE(value) is not None
+        name = _parameter_name(parameter).lower()
+        return name in self._names or name.startswith(self._prefixes)
 
 
 def _parameter_name(parameter: str) -> str:

@@ -35,6 +35,8 @@ class Site:
     """Whether a page leads to the next one and to those before it alone."""
     changes: bool = False
     """Whether a part of each page is new at each view, but for its title."""
+    has_one_title: bool = False
+    """Whether all pages have the same title."""
 
     def links(self, page: int) -> list[str]:
         others = [
@@ -54,7 +56,8 @@ class Site:
             text = self.text_of(name, page)
             self.came.add(text)
             body = f"{text}, view {next(self.ids)}" if self.changes else text
-            verdict = bench.frontier.contents.judge(visit, sha1(body.encode()), title=text, text_hash=None)
+            title = "" if self.has_one_title else text
+            verdict = bench.frontier.contents.judge(visit, sha1(body.encode()), title=title, text_hash=None)
             good = verdict == Verdict.NEW
         bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
         self.fetched.append(name)

@@ -279,8 +279,10 @@ def test_order_of_equal_names(pairs: list[tuple[str, str]]) -> None:
         ("http://a.b/p.php?PHPSESSID=abc&t=3", "http://a.b/p.php?t=3"),
         ("http://a.b/x;jsessionid=0A.n1/y?z", "http://a.b/x/y?z"),
         ("http://a.b/x;v=1;jsessionid=0A", "http://a.b/x;v=1"),
-        ("http://a.b/viewtopic.php?t=1&sid=0123456789abcdef0123456789abcdef", "http://a.b/viewtopic.php?t=1"),
-        ("http://a.b/article.php?sid=4711", "http://a.b/article.php?sid=4711"),
+        (
+            "http://a.b/entry?sid=0123456789abcdef0123456789abcdef",
+            "http://a.b/entry?sid=0123456789abcdef0123456789abcdef",
+        ),
         ("http://a.b/?ref=x&id=2&page=1", "http://a.b/?id=2&page=1&ref=x"),
         ("http://a.b/?", "http://a.b/"),
         ("http://a.b/?&&", "http://a.b/"),
@@ -297,9 +299,9 @@ def test_canonical(url: str, expected: str) -> None:
 
 
 def test_dropped_parameters_can_be_changed() -> None:
-    """The list of dropped parameters is the caller's: names, prefixes, and names with a session for a value."""
-    mine = Canonicalizer(drop=["Lang", "x-*", "token=hex"])
-    url = parse("http://a.b/?utm_source=1&lang=de&X-y=2&token=12&token=0123456789ABCDEF")
+    """The list of dropped parameters is the caller's: names and prefixes."""
+    mine = Canonicalizer(drop=["Lang", "x-*"])
+    url = parse("http://a.b/?utm_source=1&lang=de&X-y=2&token=12")
     assert mine.canonical(url) == "http://a.b/?token=12&utm_source=1"
     assert Canonicalizer(drop=()).canonical(parse("http://a.b/?utm_source=1")) == "http://a.b/?utm_source=1"
 

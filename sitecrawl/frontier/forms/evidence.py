@@ -4,6 +4,7 @@
                               |                        |
                               +----- failed tests -----+--> dropped --twice the support--> testing
     any of these --two views of a page--> minted --failed tests--> dropped
+               the name of a session id --> known --failed tests--> dropped
 
 *Support*: two fetched URLs of one class had the same content. That may be chance, and the pairs that suggest a rule
 are chosen by it; so a rule that has enough of it only makes a forecast: URLs of a class that is fetched wait, and a
@@ -11,7 +12,9 @@ few of them are fetched to see (a *test*). One that all of these agree with is t
 tested. Every number here is small, and has its reason beside it.
 
 What two views of one page show (`frontier.forms.views`) is no chance, and needs no support. Pages of a site where
-that has to be looked at differ at each fetch, so its tests fail for another title alone.
+that has to be looked at differ at each fetch, so its tests fail for another title alone. Nor does a key that is
+called as sessions are, and has a value as theirs; its tests fail for another content, as other sites have pages
+behind such names.
 
 A rule is one thing, but it need not hold for all URLs of its place: a forum says "there is no newer topic" at
 `view=next` whatever topic `t` names, and `t` alone names the topic. So what is counted is counted by *stratum*, the
@@ -58,10 +61,14 @@ class State(IntEnum):
     """A person has said that it holds."""
     MINTED = 6
     """What it takes away is new at each view of a page."""
+    KNOWN = 7
+    """What it takes away is called as session ids are, and looks like one."""
 
 
-ACTIVE: Final = frozenset({State.TESTING, State.TRUSTED, State.ORDERED, State.MINTED})
+ACTIVE: Final = frozenset({State.TESTING, State.TRUSTED, State.ORDERED, State.MINTED, State.KNOWN})
 """States in which URLs are joined by the rule."""
+_OF_SESSIONS: Final = frozenset({State.MINTED, State.KNOWN})
+"""States of rules that take away sessions and the like, and need no support."""
 
 
 @dataclass(slots=True)
@@ -89,13 +96,21 @@ class Evidence:
         return self.state in ACTIVE
 
     @property
+    def is_of_sessions(self) -> bool:
+        return self.state in _OF_SESSIONS
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether more than one test in `ERRS` has failed, and not just one: too much for the end of a crawl, where
         what is still joined is lost.
         """
-        return self.state in {State.TRUSTED, State.MINTED} and self.failed > max(
-            1.0, (self.tests + self.failed) / ERRS
-        )
+        is_tested = self.state in {State.TRUSTED, *_OF_SESSIONS}
+        return is_tested and self.failed > max(1.0, (self.tests + self.failed) / ERRS)
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether it joins URLs before its tests have shown enough."""
+        return self.state == State.TESTING or (self.state == State.KNOWN and not self.tests)
 
     @property
     def mostly_differs(self) -> bool:
@@ -105,7 +120,7 @@ class Evidence:
         """Whether the rule joins URLs in `stratum`, as far as it is active."""
         if self.state == State.ORDERED:
             return True
-        has_agreed = self.state == State.MINTED or self.strata.get(stratum, (0, 0))[0] > 0
+        has_agreed = self.is_of_sessions or self.strata.get(stratum, (0, 0))[0] > 0
         return has_agreed and self._balance(stratum) >= 0
 
     def refuses(self, stratum: int) -> bool:
@@ -159,6 +174,8 @@ class Evidence:
 
     def drop(self) -> None:
         """What it had was not enough: next time it takes twice as much."""
+        if self.state == State.KNOWN:
+            self.failed = 0  # its name says nothing, but views of a page may still show that it is new at each
         self.need = 2 * max(self.need, self.agreed + self.tests)
         self.state, self.agreed, self.tests, self.recent = State.DROPPED, 0, 0, 0
 

@@ -14,13 +14,13 @@ Invariants:
   section that is not a rule's. It is asked again under the rules of the present, which may have made another class of
   that page. Where it comes to nothing, the shortest URL that it stood for takes its place.
 - A URL from which the rule takes nothing away is not joined to one that was fetched, unless they differ in spelling
-  alone: it may be the page, and what was fetched an old version of it. So a key that is wrongly taken for one that
-  chooses nothing costs at most what stands only at URLs with it.
+  alone or in what is called as session ids are: it may be the page, and what was fetched an old version of it. So a
+  key that is wrongly taken for one that chooses nothing costs at most what stands only at URLs with it.
 - Only what links lead to is joined: no request, no seed, nothing that is asked for again.
 - On a host without such rules a link costs one look into a set.
 
 A URL meets its class twice: when it is found, and when it would be fetched, for it may have waited longer than the
-rule is old. Of two forms that wait, the shorter is fetched.
+rule is old. Of two forms that wait, the shorter is fetched, but for sessions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.forms.representatives import Representatives
 from sitecrawl.frontier.forms.rule_tests import Judge, RuleTests
-from sitecrawl.frontier.forms.rules import DROP
+from sitecrawl.frontier.forms.rules import DROP, session_rules
 from sitecrawl.frontier.forms.views import FIRST, Views, is_suspect
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord, UrlState
@@ -94,6 +94,9 @@ class Forms:
 
     def joined(self, host: Host, found: Link) -> tuple[Section, bytes] | None:
         """Where a link that was just found waits if it is another form of a page, and the key of that page."""
+        if self.learns and not host.is_pool and (rules := session_rules(found.url)):
+            learner = self.learners.of(host.key)
+            self._apply(host, learner, learner.know(rules))
         if host.key not in self._ruled:
             return None
         return self._joining(host, found.key, found.url, found.priority)
@@ -141,7 +144,7 @@ class Forms:
         if waits and (priority is None or self._gives_way(page_key, record, url, learner)):
             self._standing.appoint(its_class, key, other=page_key)
             return None
-        if its_class.by is None and by.rule.kind == DROP:
+        if its_class.by is None and by.rule.kind == DROP and not by.evidence.is_of_sessions:
             return None  # it may be the page of which the other is an old version
         if priority:
             self._states.prefer(page_key, priority)
@@ -155,6 +158,8 @@ class Forms:
         learnt = learner.form(record.url)[1]
         if len(url) >= len(record.url) or learnt is None or record.flags & _NO_FORMS:
             return False
+        if learnt.evidence.is_of_sessions:
+            return False  # its credit would wait with it
         host = self._states.host_of(record)
         section = self._hosts.rule_section(host, str(learnt))
         if not section.trap.is_joined:
@@ -353,7 +358,7 @@ class Forms:
             if (entry := self._test_entry(host, section, key)) is not None:
                 return entry
         self._tests.found_none(host, section, last=last)
-        if last and learnt is not None and learnt.evidence.state == State.TESTING:
+        if last and learnt is not None and learnt.evidence.is_unproven:
             self._give_up(host, learnt)
         return None
 

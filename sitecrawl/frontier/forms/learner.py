@@ -29,7 +29,7 @@ from sitecrawl.frontier.forms.difference import difference, nearest
 from sitecrawl.frontier.forms.evidence import Evidence, State
 from sitecrawl.frontier.forms.parts import Parts, split
 from sitecrawl.frontier.forms.rule_set import RuleSet
-from sitecrawl.frontier.forms.rules import Rule, unpack
+from sitecrawl.frontier.forms.rules import ANYWHERE, Rule, unpack
 from sitecrawl.frontier.forms.views import FIRST, minted
 
 MAX_RULES: Final = 32
@@ -73,8 +73,9 @@ class Learnt:
 
     @property
     def is_weak(self) -> bool:
-        """Whether it may make room for another."""
-        return self.evidence.state in {State.CANDIDATE, State.DROPPED}
+        """Whether it may make room for another: not what was wrong everywhere, which would begin again at once."""
+        state = self.evidence.state
+        return state == State.CANDIDATE or (state == State.DROPPED and self.rule.place != ANYWHERE)
 
     def yields_first(self) -> tuple[int, bool, int]:
         """Of those that are weak the greatest makes room: the one of most slots, then one that has not failed before
@@ -230,6 +231,15 @@ class Learner:
         if changed:
             self._refresh()
         return changed
+
+    def know(self, rules: Iterable[Rule]) -> list[Learnt]:
+        """Let `rules` hold until tests say otherwise, those that are not known. Returns as `observe`."""
+        begun = [learnt for rule in rules if rule not in self.learnt and (learnt := self._add(rule)) is not None]
+        for learnt in begun:
+            learnt.evidence = Evidence(State.KNOWN)
+        if begun:
+            self._refresh()
+        return begun
 
     def _add(self, rule: Rule) -> Learnt | None:
         """A new candidate, if there is room for one."""

@@ -22,6 +22,7 @@ Invariant, tested on random URLs and rules: the form of a form is the form itsel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,11 +30,17 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.forms.parts import STAR, Parts, in_lower_case, name_of, places_of
+from sitecrawl.base.expressions import expression
+from sitecrawl.frontier.forms.parts import STAR, Parts, in_lower_case, name_of, places_of, split
 
 DROP, MIRROR, CASE, INDEX, SLASH = "drop", "mirror", "case", "index", "slash"
 ANYWHERE: Final = "*"
 """The place of all paths."""
+_SESSION: Final = r"(?:sid|s|session|sessionid|session_id|sess_id)=[0-9a-f]{16,128}"
+"""A key that forums and shops have for a session, and other sites for a story, a size or a talk. PHP's ids have 22 to
+256 characters, phpBB's and vBulletin's 32."""
+_HAS_SESSION: Final = expression(f"[?&;]{_SESSION}", re.IGNORECASE).search
+_IS_SESSION: Final = expression(f";?{_SESSION}", re.IGNORECASE).fullmatch
 
 
 class Slots(NamedTuple):
@@ -212,6 +219,13 @@ _ORDER: Final = {kind: number for number, kind in enumerate(_APPLY)}
 def in_order(rule: Rule) -> tuple[int, tuple[str, ...]]:
     """By what rules are sorted that hold together."""
     return _ORDER[rule.kind], rule.pack()
+
+
+def session_rules(url: str) -> list[Rule]:
+    """Those that take away keys of `url` that are called as session ids are, and look like one."""
+    if _HAS_SESSION(url) is None:
+        return []
+    return [Rule(DROP, ANYWHERE, (name_of(key),)) for key in split(url).keys if _IS_SESSION(key)]
 
 
 def unpack(packed: tuple[str, ...]) -> Rule:

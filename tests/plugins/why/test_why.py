@@ -24,7 +24,7 @@ WORDS = [f"word{number}" for number in range(400)]
 def page(path: str, host: str) -> Page | None:
     """A site with a page for each fate."""
     fates = ["/a", "/first", "/second", "/gone", "/broken", "/moved", "/far", "/private/x", "/denied", *NEAR]
-    others = [f"/a?sid={'0' * 32}", *(f"/p/{number}" for number in range(12))]
+    others = [f"/a?PHPSESSID={'0' * 32}", *(f"/p/{number}" for number in range(12))]
     pages: dict[str, Page] = {
         "/robots.txt": Answer(ROBOTS, 200, {"Content-Type": "text/plain"}),
         "/": linked(*fates, *others),
@@ -123,7 +123,7 @@ class TestEnded:
 
     def test_another_spelling(self, ended: Path, web: LocalWeb) -> None:
         """What is one URL to the crawl has one answer, which says what it is to the crawl."""
-        answer = why(ended, f"{web.root}/a?sid={'0' * 32}#top")
+        answer = why(ended, f"{web.root}/a?PHPSESSID={'0' * 32}#top")
         assert (answer["verdict"], answer["url"]) == ("fetched", f"{web.root}/a")
         assert answer["evidence"]["canonical"] == f"{web.root}/a"
 
