@@ -93,7 +93,7 @@ class Portfolio:
             return None
         if self._order.takes_turns and (first := self._plain(host, waiting, sections)) is not None:
             return first
-        return Pick(*max(waiting, key=lambda one: (one[1].news + 1) / (one[1].looked_at + 1)), By.LINKS)
+        return Pick(*max(waiting, key=lambda one: (one[1].news + 1) / (one[1].asked + 1)), By.LINKS)
 
     def _in_turn(self, host: Host, waiting: Sequence[tuple[bytes, Section]]) -> Pick:
         """The pick of the order whose turn it is."""

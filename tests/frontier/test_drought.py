@@ -10,8 +10,10 @@ import pytest
 from database_files import put_away
 from frontier_helpers import Bench, url
 
+from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.drought import FEW, LONG, PART, Drought
 from sitecrawl.frontier.urls.options import FAIR_TRY
+from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.page.shingles import shingles
@@ -55,6 +57,23 @@ def test_a_long_drought() -> None:
     for n in range(20_001, 40_000):
         drought.ends_row(n, new=True)
     assert not drought.is_long(40_000)
+
+
+def test_pages_that_nobody_looked_at() -> None:
+    """Where most fetches are redirects, and of the pages one text in four is looked at, 2% of pages are no drought: a
+    page counts as the last one of its section at which anybody looked.
+    """
+    section = Section(b"key", "shape", DiskQueue(None, b"key", empty=True))  # type: ignore[arg-type]
+    drought, good = Drought(), 0
+    ends = []
+    for n in range(1, 6 * FAIR_TRY + 1):
+        is_page = n % 50 == 0
+        good += is_page
+        said = section.look(good=is_page, is_new=True if is_page and good % 4 == 0 else None)
+        ends.append(drought.ends_row(n, new=said))
+    assert {*ends} == {None, False}
+    assert section.news == good
+    assert section.looked_at == section.asked - good + good // 4
 
 
 def test_what_is_finite_and_says_nothing(bench: Bench) -> None:

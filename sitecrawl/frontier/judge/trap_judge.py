@@ -132,11 +132,7 @@ class TrapJudge:
         section.trap.learn(news.in_circle, section.fetched)
         host.trap.learn(news.on_host, host.fetched)
         host.learn(section, good=good, is_new=news.is_new, leads=news.leads, led=news.led)
-        is_new = news.is_new if news.is_new is not None or good else False
-        if is_new is not None:
-            section.looked_at += 1
-            section.news += is_new
-        is_dry = host.drought.ends_row(host.fetched, new=is_new)
+        is_dry = host.drought.ends_row(host.fetched, new=section.look(good=good, is_new=news.is_new))
         is_changed = is_dry is not None and self._dry_up(host, is_dry=is_dry)
         if self.options.hold:
             is_changed |= self._demote(host, section)
@@ -198,7 +194,7 @@ class TrapJudge:
                     self._hold(host, one, Reason.DRY)
                 changed = True
             if not is_dry:
-                one.looked_at = one.news = 0
+                one.asked = one.looked_at = one.news = 0
         return changed
 
     def _says_nothing(self, host: Host, section: Section) -> bool:
@@ -206,7 +202,7 @@ class TrapJudge:
         is held back, has no end in sight, or is brought by such sections alone, as the days of a calendar are. In a
         long drought the first is enough.
         """
-        is_poor = section.looked_at >= ENOUGH and section.news <= FEW * section.looked_at
+        is_poor = section.looked_at >= ENOUGH and section.news <= FEW * section.asked
         if not self.options.hold or not is_poor or section.is_requisites:
             return False
         if is_held(host, section) or host.drought.is_long(host.fetched):

@@ -3,8 +3,8 @@
 It is asked once for each row. A row is a quarter of all its fetches, and at least `FAIR_TRY`: a site that begins with
 a thousand forms of one page has not dried up for that. A page brings something if nobody had its content, and at
 least `NEWS` of its text is new to its host (`page.shown_text`): an empty day of a calendar, a list in another
-order or a print view are no news. Of the texts one in a few is looked at. What was counted and shown is forgotten at
-a restart: then the next row says so.
+order or a print view are no news. Of the texts one in a few is looked at, and stands for those of its section that
+follow. What was counted and shown is forgotten at a restart: then the next row says so.
 
 A drought is *long* when its rows are half of all fetches, and at least `LONG`: whatever waits then is not likely to
 say anything, be it finite or not.
@@ -32,14 +32,13 @@ WORDS: Final = 32
 
 
 class Drought:
-    __slots__ = ("_dry", "_fetches", "_looked_at", "_new", "_text")
+    __slots__ = ("_dry", "_fetches", "_new", "_text")
 
     def __init__(self) -> None:
         self._text: ShownText | None = None
         self._dry = 0
         """Fetches of the rows that were dry, since one that was not."""
         self._fetches = 0
-        self._looked_at = 0
         self._new = 0
 
     def is_news(self, sample: bytes | None) -> bool | None:
@@ -53,20 +52,15 @@ class Drought:
         found = self._text.look(sample)
         return found.share >= NEWS and found.new >= WORDS
 
-    def ends_row(self, fetched: int, *, new: bool | None) -> bool | None:
-        """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None.
-
-        Of those that nobody has looked at, with None for `new`, it is not said.
-        """
+    def ends_row(self, fetched: int, *, new: bool) -> bool | None:
+        """A fetch has ended, of `fetched` in all. At the end of a row: whether it was dry; else None."""
         self._fetches += 1
-        if new is not None:
-            self._looked_at += 1
-            self._new += new
+        self._new += new
         if self._fetches < max(FAIR_TRY, fetched / PART):
             return None
-        is_dry = self._new < FEW * self._looked_at
+        is_dry = self._new < FEW * self._fetches
         self._dry = self._dry + self._fetches if is_dry else 0
-        self._fetches = self._looked_at = self._new = 0
+        self._fetches = self._new = 0
         return is_dry
 
     def is_long(self, fetched: int) -> bool:

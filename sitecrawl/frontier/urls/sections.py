@@ -71,10 +71,14 @@ class Section:
     """The share of fetches that led to any new URL outside of its circle, averaged over `ENOUGH`."""
     received: float = 0.0
     """Credit that has come to its URLs along links."""
+    asked: int = 0
+    """Fetches of it since its host's last row that was not dry (`drought`)."""
     looked_at: int = 0
-    """Fetches of it, in its host's row, of which it was looked at whether they say something new (`drought`)."""
+    """Of these, those of which it is known whether they said something new."""
     news: int = 0
-    """Of these, those that do."""
+    """Of the first, those that did, as far as is known."""
+    says_new: bool = True
+    """Whether the last page of it did whose text was looked at."""
     turn: float = -1.0
     """When its next turn ends, on its host's virtual clock; a time that has passed if nothing of it waited."""
     hope: float = 1.0
@@ -125,6 +129,16 @@ class Section:
         self.led += (led - self.led) / fetches
         self.fetched += 1
         self.good += good
+
+    def look(self, *, good: bool, is_new: bool | None) -> bool:
+        """Whether a fetch said something new: a page that nobody has looked at counts as the last one did."""
+        if good and is_new is not None:
+            self.says_new = is_new
+        said = is_new if is_new is not None else good and self.says_new
+        self.asked += 1
+        self.looked_at += not good or is_new is not None
+        self.news += said
+        return said
 
     def spend(self, times: float) -> None:
         """A fetch of it has taken so many times as long as is usual for its host, whatever it brought."""
