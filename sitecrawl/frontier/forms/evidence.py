@@ -30,6 +30,7 @@ from enum import IntEnum
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.urls.options import RARE
 
 SUPPORT: Final = 3
 """Pairs before a rule is tested. Bar-Yossef et al. (2007, §5) find that below about 3 a rule is as often chance; a
@@ -41,8 +42,6 @@ WINDOW: Final = 20
 """A rule is dropped when two of so many tests failed, and a stratum is shut by a counter-example among so many. A
 bound on confidence cannot say it: Wilson's lower bound (1927) of 8 agreements out of 8 is 0.68, and passes 0.95 only
 at 73. A site of which one page in 1,000 changes between two fetches fails so once in 50,000 tests."""
-ERRS: Final = 50
-"""A rule that is wrong more often than once in so many tests does not stand at the end of a crawl."""
 MAX_STRATA: Final = 64
 """Sets of keys that are told apart: those of six keys, of which any may be missing. In others it joins nothing."""
 
@@ -101,11 +100,11 @@ class Evidence:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether more than one test in `ERRS` has failed, and not just one: too much for the end of a crawl, where
+        """Whether more than one test in fifty has failed, and not just one: too much for the end of a crawl, where
         what is still joined is lost.
         """
         is_tested = self.state in {State.TRUSTED, *_OF_SESSIONS}
-        return is_tested and self.failed > max(1.0, (self.tests + self.failed) / ERRS)
+        return is_tested and self.failed > max(1.0, RARE * (self.tests + self.failed))
 
     @property
     def is_unproven(self) -> bool:

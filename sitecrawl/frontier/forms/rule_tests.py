@@ -29,11 +29,10 @@ from sitecrawl.frontier.forms.learner import Learnt
 from sitecrawl.frontier.forms.learners import Learners
 from sitecrawl.frontier.urls.drought import PART
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import RARE
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.urls.sections import Section
 
-TEST_RATE: Final = 0.02
-"""Of a host's fetches so many go to the tests of a rule that is trusted."""
 MAX_KINDS: Final = 32
 """Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16
@@ -160,7 +159,7 @@ class RuleTests:
             allowed = max(allowed, host.fetched / PART * (1 + evidence.failed))
         if evidence.recent:
             return done < allowed + WINDOW * (1 + evidence.failed)
-        return done < allowed and (last or done < TESTS + TEST_RATE * host.fetched)
+        return done < allowed and (last or done < TESTS + RARE * host.fetched)
 
     def wanted(self, *, last: bool, but: Container[bytes]) -> list[tuple[Host, Section]]:
         """Sections of which a URL should be fetched; `last`: when nothing else is left, on hosts other than `but`."""

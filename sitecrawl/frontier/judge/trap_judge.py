@@ -44,7 +44,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.drought import FEW
 from sitecrawl.frontier.urls.host import Host
-from sitecrawl.frontier.urls.options import ENOUGH, MATTERS, TrapOptions
+from sitecrawl.frontier.urls.options import ENOUGH, MATTERS, RARE, TrapOptions
 from sitecrawl.frontier.urls.sections import KEY_BYTES, Section
 from sitecrawl.frontier.urls.trap_state import Reason, TrapState
 from sitecrawl.frontier.urls.visit import News
@@ -270,7 +270,7 @@ class TrapJudge:
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings almost nothing, and its host more: where all is `noindex`, nothing is worthless."""
-        return section.recent < self.options.worthless and host.good > MATTERS * host.fetched
+        return section.recent < RARE and host.good > MATTERS * host.fetched
 
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
@@ -313,7 +313,7 @@ class TrapJudge:
 
     def _may_go_on(self, host: Host, section: Section) -> bool:
         if self._has_calmed(section):
-            return section.recent >= self.options.worthless
+            return section.recent >= RARE
         is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
         return is_held and self._has_budget(host, section)
 

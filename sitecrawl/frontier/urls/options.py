@@ -9,7 +9,8 @@ ENOUGH: Final = 50
 """Fetches, links or looks of which a figure is taken at the least, and over which it is averaged."""
 MATTERS: Final = 0.1
 """The share of a whole from which on a part of it matters: good pages of fetches, new words of a text."""
-
+RARE: Final = 0.02
+"""One in fifty: good pages of what is hardly ever good, fetches that test a rule, tests that a rule may fail."""
 FAIR_TRY: Final = 600
 """Fetches of a host that are a fair try, at least: of what it has to say, and of what grows without end."""
 
@@ -35,12 +36,10 @@ class TrapOptions:
     """Fetches that all sections of a seed's site together have at least which grow without end, whatever they give,
     before a crawl that has nothing else left ends without them.
     """
-    worthless: float = 0.02
-    """The share of good pages, of late, below which a section is demoted."""
-    allowance: int = 500
+    allowance: int = FAIR_TRY
     """Fetches of all together that grows without end on sites that no seed names, when nothing else is left. Of a
     small crawl less: see `sitecrawl.frontier.judge.last_stage`."""
-    allowance_share: float = 0.03
+    allowance_share: float = RARE
     """The share of all fetches that go to these, besides."""
     flow_period: int = 10
     """After so many fetches trust flows on by a round, and demoted hosts are compared with it; on a large graph,
