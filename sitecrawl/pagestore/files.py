@@ -17,9 +17,10 @@ body can contain a complete gzip member with a record of another page; if the re
 for the next record finds it. Records of the crawl are told apart by the last field of their heads, a keyed hash
 (BLAKE2b, RFC 7693) of everything before it, 16 bytes in hexadecimal: `X-Crawler-Seal: 3f0c...`
 
-The head has the digest of the block, so nothing in a record can be changed. The key is that of the crawl's
-fingerprints, which is in `crawl.json` and the database, and in no WARC file: who gets a file can copy its records,
-and make no others.
+The head has the digest of the block, so nothing in a record can be changed. A response's head has that of the body
+alone, so there the hash is of the head, a blank line, and the HTTP head with its own blank line. The key is that of
+the crawl's fingerprints, which is in `crawl.json` and the database, and in no WARC file: who gets a file can copy its
+records, and make no others.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _FILE_NAME = expression(r".+-\d{14}-(\d{5,})\.warc\.gz")
 _NOT_IN_A_NAME = expression(r"[^A-Za-z0-9._-]+")
 _FIELD: Final = b"\r\nX-Crawler-Seal: "
 _END_OF_HEAD: Final = b"\r\n\r\n"
+_BLOCK_DIGEST: Final = b"\r\nWARC-Block-Digest: "
 _BYTES: Final = 16
 _USE: Final = b"warc record"
 """Domain separation from other hashes with the same key."""
@@ -181,19 +183,33 @@ class Seal:
         if not self._key:
             return data
         end = data.index(_END_OF_HEAD)
-        return b"".join((data[:end], self.field(data[:end]), memoryview(data)[end:]))
+        head, block = data[:end], data[end + len(_END_OF_HEAD) :]
+        message = b"" if _BLOCK_DIGEST in head else _http_head_of(block)
+        return b"".join((head, self.field(head, message), _END_OF_HEAD, block))
 
-    def field(self, head: bytes) -> bytes:
-        """What seals a record with this head, to be put behind it; empty without a key."""
-        return _FIELD + self._hash(head) if self._key else b""
+    def field(self, head: bytes, message: bytes = b"") -> bytes:
+        """What seals a record with this head, to be put behind it; empty without a key. `message`: see `HeadSeal`."""
+        return _FIELD + self._hash(head, message) if self._key else b""
 
     def is_on(self, found: Record) -> bool:
         """Whether the crawl wrote this record and its block."""
         if not self._key:
             return True
         head, _, given = found.head.rpartition(_FIELD)
-        is_marked = hmac.compare_digest(given, self._hash(head))
-        return is_marked and found.fields.get("warc-block-digest") == f"sha1:{digest(found.block)}"
+        if _BLOCK_DIGEST in head:
+            message, name, digested = b"", "warc-block-digest", found.block
+        else:
+            message = _http_head_of(found.block)
+            name, digested = "warc-payload-digest", found.block[len(message) :]
+        is_marked = hmac.compare_digest(given, self._hash(head, message))
+        return is_marked and found.fields.get(name) == f"sha1:{digest(digested)}"
 
-    def _hash(self, head: bytes) -> bytes:
-        return blake2b(head, digest_size=_BYTES, key=self._key, person=_USE).hexdigest().encode()
+    def _hash(self, head: bytes, message: bytes) -> bytes:
+        sealed = head + _END_OF_HEAD + message if message else head
+        return blake2b(sealed, digest_size=_BYTES, key=self._key, person=_USE).hexdigest().encode()
+
+
+def _http_head_of(block: bytes) -> bytes:
+    """The HTTP head that a block begins with, with its blank line."""
+    head, end, _ = block.partition(_END_OF_HEAD)
+    return head + end

@@ -47,12 +47,12 @@ def assert_checkers_pass(directory: Path) -> None:
         assert faults(path) == {}
 
 
-def faults(path: Path) -> dict[str, str]:
-    """What each of the two has to say of a file that it does not accept, by its name.
+def faults(path: Path, *options: str) -> dict[str, str]:
+    """What each of the two has to say of a file that it does not accept, by its name. `options` are FastWARC's.
 
     They run in this process: a process for each file and checker takes longer than all else that a test does with it.
     """
-    commands = {"warcio": (warcio.main, ["check"]), "fastwarc": (fastwarc.main, ["check", "--quiet"])}
+    commands = {"warcio": (warcio.main, ["check"]), "fastwarc": (fastwarc.main, ["check", "--quiet", *options])}
     found = {}
     for name, (main, arguments) in commands.items():
         said = StringIO()

@@ -41,13 +41,27 @@ def test_a_record_of_another_crawl() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b"site.example", b"evil.example"), (b"Hello", b"Hullo"), (b"T0", b"T1"), (b"Seal: ", b"Soul: ")]
+    ("old", "new"),
+    [
+        (b"site.example", b"evil.example"),
+        (b"Hello", b"Hullo"),
+        (b"T0", b"T1"),
+        (b"Seal: ", b"Soul: "),
+        (b"HTTP/1.1 200", b"HTTP/1.1 404"),
+    ],
 )
 def test_a_record_that_was_changed(old: bytes, new: bytes) -> None:
-    """In its head or in its block."""
+    """In its head or in its block, and there in the body or in the HTTP head, which has no digest."""
     data = Seal(KEY).put_on(response())
     assert old in data
     assert not Seal(KEY).is_on(record.parse(data.replace(old, new, 1)))
+
+
+def test_a_record_whose_block_has_a_digest() -> None:
+    """That stands in the sealed head, so the block is not sealed a second time."""
+    data = Seal(KEY).put_on(record.request(exchange(), record.new_record_id()))
+    assert Seal(KEY).is_on(record.parse(data))
+    assert not Seal(KEY).is_on(record.parse(data.replace(b"GET /", b"PUT /", 1)))
 
 
 def test_a_mark_on_another_block() -> None:

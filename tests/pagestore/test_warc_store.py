@@ -50,7 +50,20 @@ def test_both_checkers_look(tmp_path, store):
     (path,) = warc_files(tmp_path)
     assert faults(path) == {}
     path.write_bytes(gzip.decompress(path.read_bytes()).replace(b"the page", b"the rage"))
-    assert faults(path.rename(tmp_path / "plain.warc")).keys() == {"warcio", "fastwarc"}
+    assert faults(path.rename(tmp_path / "plain.warc"), "--verify-payloads").keys() == {"warcio", "fastwarc"}
+
+
+def test_only_a_response_has_no_digest_of_its_block(tmp_path, store):
+    """The digest of its payload is one of all but a few of the same bytes."""
+    store.put(exchange(body=b"the page"))
+    store.put(exchange(body=b"the page"))
+    store.checkpoint()
+    (path,) = warc_files(tmp_path)
+    with path.open("rb") as file:
+        found = [(one.rec_type, "WARC-Block-Digest" in one.rec_headers) for one in ArchiveIterator(file)]
+    assert found == [
+        ("warcinfo", True), ("request", True), ("response", False), ("request", True), ("revisit", True)
+    ]  # fmt: skip
 
 
 def test_a_page_has_its_facts_in_the_index(tmp_path, store):
