@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -47,6 +47,8 @@ _PAGE_RELATIONS = ("canonical", "alternate", "next", "prev")
 _OF_FRAMES = frozenset({"a", "area", "frame", "iframe", "object", "embed"})
 KINDS: Final = frozenset({*_OF_FRAMES, "refresh", "header", *_PAGE_RELATIONS})
 """What a `Link` can be."""
+_HEADERS: Final = (b"content-type", b"x-robots-tag", b"refresh", b"link", b"content-language")
+"""Those that say something about a page or its links."""
 _UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
 
 
@@ -81,12 +83,13 @@ def read_page(
     an invalid `url` raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize, schemes=CRAWLED).href
-    declared = media.declared_type(_values(headers, b"content-type"))
+    said = _said(headers)
+    declared = media.declared_type(said[b"content-type"])
     content_type = media.actual_type(declared, body)
     page = PageItem(url.partition("#")[0], content_type=content_type, size=len(body), body=body)
     page.charset = _charset(content_type, declared.charset, body)
     met = Counter() if met is None else met
-    robots = robots_of_headers(_values(headers, b"x-robots-tag"), AGENT)
+    robots = robots_of_headers(said[b"x-robots-tag"], AGENT)
     markup = _html_elements(page, options, met)
     found = markup.found
     facts = [element for element in found if element[0] != "a"]  # nearly all are, and by number it takes a third
@@ -94,7 +97,7 @@ def read_page(
     kept = options.max_url_length, CRAWLED if options.ftp else WEB
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
     links = LinkSet(document, query_charset, *kept, met)
-    _read_headers(headers, page, links)
+    _read_headers(said, page, links)
 
     def read_one(element: Element) -> None:
         nonlocal robots
@@ -110,11 +113,11 @@ def read_page(
         links.read(part[:left], read_one)
         left = max(0, left - len(part))
     page.noindex, page.nofollow = robots
-    page.language = declared_language(facts, _values(headers, b"content-language"))
+    page.language = declared_language(facts, said[b"content-language"])
     page.links, page.hrefs = links.all(), links.hrefs
     if options.max_requisites:
         made_of = LinkSet(document, query_charset, *kept, met)
-        page.requisites = _requisites(page, headers, markup.parts, made_of, options.max_requisites)
+        page.requisites = _requisites(page, said[b"link"], markup.parts, made_of, options.max_requisites)
     return page
 
 
@@ -127,8 +130,13 @@ def unread_page(url: str, headers: Headers, reason: str) -> PageItem:
     return page
 
 
-def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    return [value.decode("utf-8", "replace") for key, value in headers if key.lower() == name]
+def _said(headers: Headers) -> dict[bytes, list[str]]:
+    """The values of each of `_HEADERS`."""
+    said: dict[bytes, list[str]] = {name: [] for name in _HEADERS}
+    for name, value in headers:
+        if (lower := name.lower()) in said:
+            said[lower].append(value.decode("utf-8", "replace"))
+    return said
 
 
 def _charset(content_type: str, declared: str | None, body: bytes) -> str | None:
@@ -196,12 +204,12 @@ def _base(found: Iterable[Element], document: str) -> str:
     return document
 
 
-def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links: LinkSet) -> None:
+def _read_headers(said: Mapping[bytes, Sequence[str]], page: PageItem, links: LinkSet) -> None:
     """Read headers. Their links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
-    for value in _values(headers, b"refresh"):
+    for value in said[b"refresh"]:
         if target := refresh_target(value):
             links.add(target, "refresh")
-    for value in _values(headers, b"link"):
+    for value in said[b"link"]:
         for target, parameters in header_links(value):
             relation, nofollow = _relation(parameters.get("rel"), parameters.get("type"))
             if relation is None or "anchor" in parameters:  # RFC 8288, section 3.2: another page's link
@@ -211,9 +219,13 @@ def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links:
                 page.canonical = page.canonical or url
 
 
-def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], links: LinkSet, most: int) -> list[Link]:
-    """Requisites of the page or style sheet, at most `most`, those with requisites of their own first."""
-    for value in _values(headers, b"link"):
+def _requisites(
+    page: PageItem, headers: Iterable[str], markup: Iterable[Element], links: LinkSet, most: int
+) -> list[Link]:
+    """Requisites of the page or style sheet, at most `most`, those with requisites of their own first. `headers` are
+    the values of `Link`.
+    """
+    for value in headers:
         for target, parameters in header_links(value):
             kind = requisites.relation_of(parameters.get("rel"), parameters.get("as"))
             if kind is not None and "anchor" not in parameters:
