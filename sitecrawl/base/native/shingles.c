@@ -136,6 +136,9 @@ static int is_number(char *word, size_t letters) {
    where no word begins. */
 static size_t word_at(const unsigned char *s, size_t at, size_t length, char *room, size_t *size) {
     size_t letters = 0, bytes;
+    while (at < length && s[at] == ' ') { /* the end of most words before */
+        at++;
+    }
     while (at < length) {
         const unsigned char letter = folded[s[at]];
         if (letter != 0) {

@@ -112,7 +112,7 @@ uint64_t simhash_of(const char *text, size_t length, char *room) {
     }
     for (size_t at = 0; at < length && words < MAX_WORDS;) {
         size_t size = 0, space;
-        while (at < length && folded[s[at]] == 0 && (space = space_at(s + at, length - at)) > 0) {
+        while (at < length && folded[s[at]] == 0 && (space = s[at] == ' ' ? 1 : space_at(s + at, length - at)) > 0) {
             at += space;
         }
         while (at < length) {
@@ -122,6 +122,9 @@ uint64_t simhash_of(const char *text, size_t length, char *room) {
                 at += plain;
                 if (plain == EIGHT) {
                     continue;
+                }
+                if (s[at] == ' ') { /* what most words end with */
+                    break;
                 }
             }
             const unsigned char letter = folded[s[at]];
