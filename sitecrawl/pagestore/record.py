@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -170,7 +171,14 @@ _NO_PAYLOAD = digest(b"")
 @lru_cache(maxsize=16)  # request and response of an exchange have the same
 def _warc_date(seconds: float) -> str:
     """A WARC-Date (section 5.4) to the microsecond."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    whole = math.floor(seconds)
+    microseconds = round((seconds - whole) * 1e6)
+    return f"{_to_the_second(whole + microseconds // 1_000_000)}.{microseconds % 1_000_000:06}Z"
+
+
+@lru_cache(maxsize=16)  # as a second has many pages
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
 
 
 def warc_uri(url: str) -> str:

@@ -46,6 +46,12 @@ def test_the_worker_is_asked_for_other_sites() -> None:
     assert sorted(asked) == ["far.com", "near.com"]
 
 
+def test_links_to_many_hosts() -> None:
+    """They are counted in another way, to the same end."""
+    html = HTML + b"".join(b"<a href=//far%d.com/><a href=//far%d.com/2>" % (at, at) for at in range(30))
+    assert BY_URL.count(read(html), "www.site.com") == LinkCounts(70, 67, 2, 4)
+
+
 def test_what_has_a_fingerprint_is_known_by_it() -> None:
     """None is made anew for it; what has none is asked for."""
     page = read()

@@ -176,3 +176,10 @@ def test_what_is_no_record_is_refused(data):
     """Bytes whose lengths or fields do not make a record are an error."""
     with pytest.raises(ValueError, match="record"):
         record.parse(data)
+
+
+@given(st.floats(0, 253_402_300_799) | st.integers(1, 10**16).map(lambda halves: halves / 2e6))
+def test_the_date_of_a_record(seconds):
+    """It is that of the calendar, to the microsecond, rounded as `datetime` does."""
+    expected = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    assert record._warc_date(seconds) == expected
