@@ -19,8 +19,7 @@ import struct
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.crawldir.database import Batch, Database, Overlay
 
 NOBODY: Final = bytes(16)
 _HALF: Final = 8

@@ -26,8 +26,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.crawldir.database import Batch, Database, Overlay
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.urls.fingerprint import SIZE
