@@ -42,8 +42,8 @@ from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.capture import LinkCounter
 from sitecrawl.pagestore.earlier import EarlierCrawls, refer_to
-from sitecrawl.pagestore.link_counts import LinkCounter
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Schemes
 

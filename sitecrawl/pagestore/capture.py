@@ -1,15 +1,85 @@
-"""One row of the page index: a capture, that is one response at one time."""
+"""A row of the page index: a capture, that is one response at one time.
+
+SQLite has no checksums, and takes any value in any column, so a damaged row would come back as a row. Hence each row
+has a checksum; of a sum over rows only the type can be checked.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 from sitecrawl.page.directives import redirect_target
-from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter
+from sitecrawl.page.items import Exchange, Link, PageItem
+from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.lookup import host_of, url_key
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, CaptureKind, urn
-from sitecrawl.urls.url import MAX_URL_LENGTH
+from sitecrawl.urls.url import MAX_URL_LENGTH, site_of
+
+
+class LinkCounts(NamedTuple):
+    """Link counts of one page. All but the first count a canonical URL once."""
+
+    hrefs: int | None = None
+    """Links on the page, repeated ones included."""
+    links: int | None = None
+    """Distinct URLs that it links to."""
+    host_links: int | None = None
+    """Links to its own host, with the same port."""
+    site_links: int | None = None
+    """Links to its site: its registrable domain, if it has one."""
+    worker_links: int | None = None
+    """Links to sites of the storing worker; None in a single process."""
+
+
+_FEW: Final = 8
+"""Hosts whose links are counted one host after the other."""
+NO_COUNTS = LinkCounts()
+"""Counts of anything but a page of HTML whose links were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounter:
+    """Counts the links of pages. `identity`: same value for all forms of a URL, as `Link.key`; `is_here`:
+    whether a host belongs to this worker.
+    """
+
+    identity: Callable[[str], Hashable] = url_key
+    is_here: Callable[[str], bool] | None = None
+
+    def count(self, page: PageItem, host: str) -> LinkCounts:
+        """Count the links of `page`, which is on `host`."""
+        if page.content_type not in HTML or page.quarantined or not 200 <= page.status < 300:
+            return NO_COUNTS
+        hosts = self._hosts(page.links)
+        site = site_of(host)
+        near = sum(number for name, number in hosts.items() if name and site_of(name) == site)
+        hrefs = max(page.hrefs, len(page.links))  # whoever made the page by hand may have left them out
+        return LinkCounts(hrefs, sum(hosts.values()), hosts.get(host, 0), near, self._here(hosts, site))
+
+    def _hosts(self, links: Sequence[Link]) -> dict[str, int]:
+        """How many targets each host has."""
+        keys = {link.key for link in links}
+        if len(keys) == len(links) and b"" not in keys:
+            names = [link.host for link in links]
+        else:
+            names = [*{link.key or self.identity(link.url): link.host for link in links}.values()]
+        distinct = set(names)  # of nearly all pages so few that a `Counter` would take three times as long
+        return {name: names.count(name) for name in distinct} if len(distinct) <= _FEW else Counter(names)
+
+    def _here(self, hosts: Mapping[str, int], site: str) -> int | None:
+        if self.is_here is None:
+            return None
+        return sum(n for name, n in hosts.items() if name and (site_of(name) == site or self.is_here(name)))
+
+
+BY_URL: Final = LinkCounter()
+"""Counter without fingerprints and workers."""
+
 
 MAX_TITLE = 2_000
 """Characters of a title that are kept."""
@@ -165,3 +235,52 @@ def clean_text(value: str) -> str:
 def address(url: str | None) -> str | None:
     # A URL that is cut short leads nowhere, so one that is too long is left out.
     return clean_text(url) if url is not None and len(url) <= MAX_URL_LENGTH else None
+
+
+Check = Callable[[object], bool]
+_LARGEST: Final = 1 << 53
+"""Floats are exact up to it; nothing counted or measured here comes near it."""
+_END_OF_TIME: Final = 253_402_300_800
+"""The year 10,000, which `datetime` has not."""
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _LARGEST
+
+
+def is_time(value: object) -> bool:
+    """Whether it is a Unix time within the calendar."""
+    return is_number(value) and value < _END_OF_TIME  # type: ignore[operator]
+
+
+def or_null(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+_REALS: Final = [at for at, kind in enumerate(get_type_hints(Capture).values()) if float in (kind, *get_args(kind))]
+"""Their positions in a row."""
+_as_json: Final = json.JSONEncoder().encode
+
+
+def checksum(capture: Capture) -> int:
+    """CRC-32 of a row of `pages`, with values as columns of their types return them. Raises `TypeError` for a
+    BLOB.
+    """
+    values = [*capture]
+    for at in _REALS:
+        if isinstance(value := values[at], int):
+            values[at] = float(value)
+    return zlib.crc32(_as_json(values).encode())
+
+
+def whole_row(row: Sequence[Any]) -> Capture | None:
+    """The capture of a row of `pages` with its checksum last; None if the checksum does not match."""
+    capture = Capture._make(row[:-1])
+    try:
+        return capture if checksum(capture) == row[-1] else None
+    except (TypeError, OverflowError):
+        return None

@@ -27,8 +27,7 @@ from typing import NamedTuple, get_type_hints
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.columns import checksum, whole_row
+from sitecrawl.pagestore.capture import Capture, checksum, whole_row
 from sitecrawl.pagestore.record import CaptureKind
 
 _APPLICATION_ID = 0x53435047

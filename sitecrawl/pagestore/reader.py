@@ -14,8 +14,7 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.columns import Check, whole_row
+from sitecrawl.pagestore.capture import Capture, Check, whole_row
 from sitecrawl.pagestore.gzipping import decompress_last_member, decompress_member
 from sitecrawl.pagestore.index import ELSEWHERE, ROW, connect_read_only, damaged_rows
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash

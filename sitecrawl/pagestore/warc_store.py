@@ -24,11 +24,10 @@ from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Capture, Place, clean_text, describe, kind_of
+from sitecrawl.pagestore.capture import BY_URL, Capture, LinkCounter, Place, clean_text, describe, kind_of
 from sitecrawl.pagestore.files import Seal, WarcFiles, serial_of
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import ELSEWHERE, Original, PageIndex, Position
-from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.record import CaptureKind, WarcOptions
 from sitecrawl.urls.url import MAX_URL_LENGTH

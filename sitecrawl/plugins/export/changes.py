@@ -37,8 +37,7 @@ from sitecrawl.console.listing import Layout
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.links import text_digest
-from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.columns import checksum
+from sitecrawl.pagestore.capture import Capture, checksum
 from sitecrawl.pagestore.console import time_of
 from sitecrawl.pagestore.reader import TELLS, PageFilter, PageReader
 from sitecrawl.pagestore.rounds import Round

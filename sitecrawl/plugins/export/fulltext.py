@@ -32,7 +32,7 @@ from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.console.listing import Layout
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.pagestore.columns import checksum
+from sitecrawl.pagestore.capture import checksum
 from sitecrawl.plugins.export.changes import Mark
 from sitecrawl.plugins.export.exported_page import ExportedPage
 from sitecrawl.plugins.export.formats import iso_of

@@ -25,7 +25,7 @@ from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
+from sitecrawl.pagestore.capture import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.rounds import Round, read_rounds
 from sitecrawl.pagestore.warc_store import INDEX_FILE

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-from sitecrawl.pagestore.columns import is_number, is_text, or_null
+from sitecrawl.pagestore.capture import is_number, is_text, or_null
 from sitecrawl.pagestore.reader import PageReader
 
 _NAMED: Final = 25

@@ -30,7 +30,7 @@ from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
-from sitecrawl.pagestore.columns import checksum
+from sitecrawl.pagestore.capture import checksum
 from sitecrawl.plugins.checking.crawl import CheckResult, check, repair
 
 PAGES = 40

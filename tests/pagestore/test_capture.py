@@ -1,16 +1,47 @@
-"""How a page's links are counted."""
+"""A row of the page index: its checksum, the counts of its links."""
 
 from __future__ import annotations
 
+import json
+import math
+import zlib
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pagestore_helpers import exchange
 
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import PageReader
-from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter, LinkCounts
+from sitecrawl.pagestore.capture import BY_URL, NO_COUNTS, Capture, LinkCounter, LinkCounts, checksum
 from sitecrawl.pagestore.warc_store import WarcStore
+
+ROW: dict[str, Any] = dict.fromkeys(Capture._fields) | {"id": 1, "fetched": 1.5, "seconds": 0.25}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "", "text", 'a "quoted" \\ one', "\x00\x1f\x7f\n", "\u00e9 \u65e5 \U0001f642", "\ud800", 0, -1, 1 << 70,
+        0.1, 1e22, 5e-324, -0.0, math.nan, math.inf, -math.inf, True, [1, "two"],
+    ],
+)  # fmt: skip
+def test_it_is_that_of_json(value: object) -> None:
+    """Whatever stands in a column, as in docs/formats/page-store.md."""
+    capture = Capture(**(ROW | {"title": value}))
+    assert checksum(capture) == zlib.crc32(json.dumps([*capture]).encode())
+
+
+def test_whole_numbers_in_columns_of_reals() -> None:
+    """SQLite gives them back with a point."""
+    assert checksum(Capture(**(ROW | {"fetched": 2}))) == checksum(Capture(**(ROW | {"fetched": 2.0})))
+
+
+def test_bytes_are_no_value() -> None:
+    with pytest.raises(TypeError):
+        checksum(Capture(**(ROW | {"title": b"x"})))
+
 
 URL = "http://www.site.com/"
 HTML = b"""<base href=/folder/>
