@@ -40,7 +40,7 @@ PARTS: Final = {
     ),
     "download: HTTP client, robots.txt, middlewares": (
         "sitecrawl/extensions/scrapy_middlewares.py", "sitecrawl/extensions/download_handler.py",
-        "sitecrawl/extensions/handlers.py", "sitecrawl/extensions/request_urls.py", "sitecrawl/http/", "middlewares/",
+        "sitecrawl/extensions/handlers.py", "sitecrawl/extensions/lighter.py", "sitecrawl/http/", "middlewares/",
     ),
     "duplicates: SimHash, digests": ("sitecrawl/frontier/forms/duplicates.py", "sitecrawl/page/simhash.py"),
     "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/frontier/scope.py"),

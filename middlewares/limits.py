@@ -24,7 +24,7 @@ from sitecrawl.crawl.download_errors import LimitExceeded
 from sitecrawl.crawl.page_reading import NO_PARSER, with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_DECODED, VISIT
-from sitecrawl.extensions.scrapy_middlewares import add_default
+from sitecrawl.extensions.lighter import add_default
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.process_pool import Quarantined
 from sitecrawl.urls.url import CRAWLED, parse_or_none

@@ -58,7 +58,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "ROBOTSTXT_PARSER": "sitecrawl.extensions.robot_parser.BoundedRobotParser",
-    "STATS_CLASS": "sitecrawl.extensions.stats.StatsCollector",
+    "STATS_CLASS": "sitecrawl.extensions.lighter.StatsCollector",
     **{
         limit.name: limit.default
         for limit in limits.LIMITS
@@ -121,22 +121,22 @@ _REPLACED: Final = (
     ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
     (
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",
-        "sitecrawl.extensions.scrapy_middlewares.OffsiteMiddleware",
+        "sitecrawl.extensions.lighter.OffsiteMiddleware",
         50,
     ),
     (
         "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware",
-        "sitecrawl.extensions.scrapy_middlewares.DefaultHeadersMiddleware",
+        "sitecrawl.extensions.lighter.DefaultHeadersMiddleware",
         400,
     ),
     (
         "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",
-        "sitecrawl.extensions.scrapy_middlewares.UserAgentMiddleware",
+        "sitecrawl.extensions.lighter.UserAgentMiddleware",
         500,
     ),
     (
         "scrapy.downloadermiddlewares.stats.DownloaderStats",
-        "sitecrawl.extensions.stats.DownloaderStats",
+        "sitecrawl.extensions.lighter.DownloaderStats",
         850,
     ),
 )

@@ -29,7 +29,7 @@ from sitecrawl.crawl.download_errors import Interrupted
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.privates import Use, become, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.extensions.request_urls import hostname
+from sitecrawl.extensions.lighter import hostname
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 
 if TYPE_CHECKING:
