@@ -35,12 +35,11 @@ ENGINE: Final = "engine: Scrapy, Twisted, the event loop"
 START: Final = "start-up: imports"
 PARTS: Final = {
     ENGINE: (
-        "sitecrawl/extensions/downloader", "sitecrawl/extensions/shorter_way", "sitecrawl/extensions/signal_manager",
-        "sitecrawl/extensions/stats",
+        "sitecrawl/extensions/downloader", "sitecrawl/extensions/shorter_", "sitecrawl/extensions/signal_manager",
     ),
     "download: HTTP client, robots.txt, middlewares": (
-        "sitecrawl/extensions/scrapy_middlewares.py", "sitecrawl/extensions/download_handler.py",
-        "sitecrawl/extensions/handlers.py", "sitecrawl/extensions/lighter.py", "sitecrawl/http/", "middlewares/",
+        "sitecrawl/extensions/lighter.py", "sitecrawl/extensions/download_handler.py", "sitecrawl/http/",
+        "middlewares/",
     ),
     "duplicates: SimHash, digests": ("sitecrawl/frontier/forms/duplicates.py", "sitecrawl/page/simhash.py"),
     "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/frontier/scope.py"),

@@ -51,9 +51,7 @@ class Use(StrEnum):
     OPTIONS = "warning of feeds that nobody writes"
     REQUESTS = "one task a request"
     SPIDER_MIDDLEWARES = "spider middlewares without asynchronous generators"
-    DOWNLOADER_MIDDLEWARES = "downloader middlewares without waits"
     DOWNLOADS = "downloads without tasks"
-    HANDLERS = "download handlers without a parse of the URL"
 
 
 _NAMES: Final = {
@@ -88,16 +86,12 @@ _NAMES: Final = {
         scrapy.core.spidermw:SpiderMiddlewareManager _process_callback_output _process_spider_exception
         scrapy.core.spidermw:SpiderMiddlewareManager _process_spider_input methods scrape_response_async
         scrapy.spidermiddlewares.base:BaseSpiderMiddleware _get_processed""",
-    Use.DOWNLOADER_MIDDLEWARES: """
-        scrapy.core.downloader:Downloader middleware
+    Use.DOWNLOADS: """
+        scrapy.core.downloader:Downloader _download _enqueue_request _get_slot handlers middleware
+        scrapy.core.downloader:Slot active delay free_transfer_slots lastseen latercall queue
+        scrapy.core.downloader.handlers:DownloadHandlers _handlers _old_style_handlers download_request_async
         scrapy.core.downloader.middleware:DownloaderMiddlewareManager _mw_methods_requiring_spider
         scrapy.core.downloader.middleware:DownloaderMiddlewareManager _process_request _process_response methods""",
-    Use.DOWNLOADS: """
-        scrapy.core.downloader:Downloader _download _enqueue_request _get_slot
-        scrapy.core.downloader:Slot active delay free_transfer_slots lastseen latercall queue""",
-    Use.HANDLERS: """
-        scrapy.core.downloader:Downloader handlers
-        scrapy.core.downloader.handlers:DownloadHandlers _handlers _old_style_handlers download_request_async""",
 }
 NAMES: Final = {
     use: [
@@ -108,15 +102,7 @@ NAMES: Final = {
     for use, lines in _NAMES.items()
 }
 """Names by use, each as `module:function` or `module:Class.attribute`."""
-_REPLACED: Final = frozenset(
-    {
-        Use.REQUESTS,
-        Use.SPIDER_MIDDLEWARES,
-        Use.DOWNLOADER_MIDDLEWARES,
-        Use.DOWNLOADS,
-        Use.HANDLERS,
-    }
-)
+_REPLACED: Final = frozenset({Use.REQUESTS, Use.SPIDER_MIDDLEWARES, Use.DOWNLOADS})
 """Uses in which our code replaces Scrapy's."""
 
 

@@ -54,12 +54,8 @@ class Downloader(ScrapyDownloader):
         check()
         super().__init__(crawler)
         self.total_concurrency = min(self.total_concurrency, descriptors.for_connections())
-        if has(Use.DOWNLOADER_MIDDLEWARES):
-            self._replace_middlewares()
-        if has(Use.HANDLERS):
-            from sitecrawl.extensions.handlers import Handlers  # noqa: PLC0415 - see `privates`
-
-            become(self.handlers, Handlers, Use.HANDLERS)
+        if has(Use.DOWNLOADS):
+            self._shorten()
         crawler.signals.connect(self._begin, signals.engine_started)
         self._adjusted: set[str] = set()
         """Slots with other values than the settings."""
@@ -79,9 +75,11 @@ class Downloader(ScrapyDownloader):
             return super().needs_backout()
         return 0 < self.total_concurrency <= len(self.active) - robots
 
-    def _replace_middlewares(self) -> None:
-        from sitecrawl.extensions.downloader_middlewares import MiddlewareManager  # noqa: PLC0415 - see `privates`
+    def _shorten(self) -> None:
+        """Call middlewares and handlers on a shorter way."""
+        from sitecrawl.extensions.shorter_downloads import Handlers, MiddlewareManager  # noqa: PLC0415 - see `privates`
 
+        become(self.handlers, Handlers, Use.DOWNLOADS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
             self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=self.crawler)

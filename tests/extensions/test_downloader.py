@@ -14,7 +14,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.extensions.downloader import Downloader
-from sitecrawl.extensions.downloader_middlewares import MiddlewareManager
+from sitecrawl.extensions.shorter_downloads import MiddlewareManager
 
 URL = "http://a.example/"
 REQUEST, OTHER = Request(URL), Request(URL + "other")

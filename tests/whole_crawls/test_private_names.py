@@ -34,9 +34,8 @@ BATCHES = [
     {Use.CLOSING},
     {Use.WAKING, Use.OPTIONS, Use.DOWNLOADS},
     {Use.IN_PROGRESS, Use.SPIDER_MIDDLEWARES},
-    {Use.UNDER_WAY, Use.SLOTS, Use.HANDLERS},
+    {Use.UNDER_WAY, Use.SLOTS},
     {Use.REQUESTS},
-    {Use.DOWNLOADER_MIDDLEWARES},
 ]
 """Uses whose names go at a time in the gate, all of each, for any of them ends it. No two are code of ours in the
 place of Scrapy's.

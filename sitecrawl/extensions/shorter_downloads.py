@@ -1,8 +1,8 @@
-"""A shorter way through the downloader middlewares.
+"""A shorter way for a request through Scrapy's downloader.
 
-Scrapy treats each result as an awaitable, and computes the method's name for a possible warning: for nineteen calls
-a page a sixteenth of its instructions. Nearly all results are None or the response itself, for which neither is
-needed.
+Scrapy treats each middleware's result as an awaitable, and computes the method's name for a possible warning: for
+nineteen calls a page a sixteenth of its instructions. Nearly all results are None or the response itself, for which
+neither is needed. To choose the download handler it parses the URL, of which the beginning is enough.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import CoroutineType
 from typing import Any
 
 from scrapy import Request
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -70,3 +71,14 @@ def _checked(answer: Any, name: str, wanted: str) -> Response | Request:
     if not isinstance(answer, Response | Request):
         raise TypeError(f"Middleware {name} must return {wanted}, got {type(answer)}")
     return answer
+
+
+class Handlers(DownloadHandlers):
+    """Chooses by the URL's beginning. Objects are switched to this class, see `sitecrawl.extensions.downloader`."""
+
+    async def download_request_async(self, request: Request) -> Response:
+        scheme = request.url.partition(":")[0]
+        handler = self._handlers.get(scheme)
+        if handler is None or scheme in self._old_style_handlers:
+            return await super().download_request_async(request)
+        return await handler.download_request(request)
