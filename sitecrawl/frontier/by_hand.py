@@ -14,6 +14,7 @@ from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.frontier.urls.url_states import UrlStates
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class ByHand:
     def block(self, host: Host, section: Section | None = None) -> None:
         """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
         self.check_block()
-        self._judge.block(host, section)
+        self._judge.hold(host, section, Reason.BLOCKED)
         self._changed(host, section)
 
     def check_block(self) -> None:

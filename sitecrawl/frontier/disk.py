@@ -23,7 +23,7 @@ from sitecrawl.frontier.by_hand import ByHand
 from sitecrawl.frontier.contract import Asked, Capability, Figures, Listener
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import policy_named
-from sitecrawl.frontier.disk_parts import DiskContents, DiskManners, held_back
+from sitecrawl.frontier.disk_parts import DiskContents, DiskManners, figures_of
 from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.duplicates import ContentIndex
 from sitecrawl.frontier.forms.forms import Forms
@@ -140,8 +140,7 @@ class DiskFrontier:
         )
         content = ContentIndex(database)
         self.contents = DiskContents(content, self.url_states, self.forms, self.in_flight)
-        tables = self._breadth, self._meta, self.urls
-        self._parts = self.url_states, *tables, self.link_credit, content, self.forms
+        self._parts = self.url_states, self._breadth, self._meta, self.urls, self.link_credit, content, self.forms
         self.url_states.joined = self.forms.joined
         self._intake = Intake(
             self.seen,
@@ -269,20 +268,7 @@ class DiskFrontier:
 
     @property
     def figures(self) -> Figures:
-        counts, dispatcher = self.counts, self.dispatcher
-        return Figures(
-            counts.queued,
-            counts.fetched,
-            counts.failed,
-            counts.excluded,
-            counts.requisites,
-            in_flight=len(self.in_flight),
-            held=held_back(self.judge, dispatcher.silent_hosts),
-            joined=dispatcher.joined,
-            silent=dispatcher.silent,
-            silent_hosts=len(dispatcher.silent_hosts),
-            is_full=dispatcher.page_limit.is_full,
-        )
+        return figures_of(self.counts, self.dispatcher, self.judge, in_flight=len(self.in_flight))
 
     # Completion
 
@@ -366,11 +352,15 @@ class DiskFrontier:
         if self._order.by_credit:
             self._place(hosts)
 
-    def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
+    def _taken_back(self, visit: Visit) -> tuple[UrlRecord, Host]:
+        """Take `visit` out of flight; its URL and host."""
         self.dispatcher.free(visit)
         del self.in_flight[visit.key]
         record = self.url_states.known(visit.key)
-        host = self.url_states.host_of(record)
+        return record, self.url_states.host_of(record)
+
+    def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
+        record, host = self._taken_back(visit)
         self.url_states.leave(visit.key, record, host)
         record.try_again()
         record.status, record.cause = min(max(visit.status, 0), MAX_STATUS), visit.cause
@@ -384,10 +374,7 @@ class DiskFrontier:
         self._place([host])
 
     def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
-        self.dispatcher.free(visit)
-        del self.in_flight[visit.key]
-        record = self.url_states.known(visit.key)
-        host = self.url_states.host_of(record)
+        record, host = self._taken_back(visit)
         host.free_at = max(host.free_at, self._clock() + rest)
         volatile = bool(record.flags & Flag.VOLATILE)
         host.sections[record.section].queue.push(record.rank + visit.key, volatile=volatile)

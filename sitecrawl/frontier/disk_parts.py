@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from sitecrawl.frontier.contract import HeldBack
+from sitecrawl.frontier.contract import Figures, HeldBack
 from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.forms.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms.forms import Forms
 from sitecrawl.frontier.judge.trap_judge import TrapJudge, waits_in
+from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.tables import HostTable
 from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.frontier.urls.trap_state import Reason
@@ -78,7 +79,24 @@ class DiskManners:
         return self._states.host_of(self._states.known(visit.key)).is_out
 
 
-def held_back(judge: TrapJudge, silent: Container[bytes]) -> HeldBack:
+def figures_of(counts: Counts, dispatcher: Dispatcher, judge: TrapJudge, *, in_flight: int) -> Figures:
+    """Figures of the crawl now; `in_flight`: number of visits under way."""
+    return Figures(
+        counts.queued,
+        counts.fetched,
+        counts.failed,
+        counts.excluded,
+        counts.requisites,
+        in_flight=in_flight,
+        held=_held_back(judge, dispatcher.silent_hosts),
+        joined=dispatcher.joined,
+        silent=dispatcher.silent,
+        silent_hosts=len(dispatcher.silent_hosts),
+        is_full=dispatcher.page_limit.is_full,
+    )
+
+
+def _held_back(judge: TrapJudge, silent: Container[bytes]) -> HeldBack:
     """What is held back now, on hosts that are not `silent`. Costs a look at every set that is, and none at any
     URL.
     """

@@ -162,7 +162,7 @@ def test_what_a_person_has_blocked_is_left_alone(bench: Bench) -> None:
     bench.surf(two_sections, budget=1)
     host = bench.frontier.hosts.get(digest("a.example", 8))
     assert host is not None
-    bench.frontier.judge.block(host, bench.section_of("old/1"))
+    bench.frontier.judge.hold(host, bench.section_of("old/1"), Reason.BLOCKED)
     fetched = bench.surf(two_sections)
     assert [address for address in fetched if "/old/" in address] == []
     assert len(fetched) == 100

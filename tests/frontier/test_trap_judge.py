@@ -598,7 +598,7 @@ class TestByHand:
         one = bench()
         one.add("a/1", "a/2")
         host = one.frontier.hosts.named("a.example")
-        one.frontier.judge._hold(host, None, Reason.GROWS)
+        one.frontier.judge.hold(host, None, Reason.GROWS)
         one.frontier.by_hand.block(host, one.section_of("a/1"))
         assert one.frontier.next() is None
         assert one.frontier.is_finished()

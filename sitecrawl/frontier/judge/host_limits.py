@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from sitecrawl.frontier.judge.trap_judge import TrapJudge
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.host_terms import TermsByHost
+from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.frontier.urls.visit import Visit
 
 
@@ -38,7 +39,7 @@ class HostLimits:
         if is_full == host.trap.is_full or (is_full and host.trap.is_blocked):
             return False
         if is_full:
-            self._judge.fill(host)
+            self._judge.hold(host, None, Reason.FULL)
         else:
             self._judge.release(host, None)
         return True

@@ -161,16 +161,16 @@ class TrapJudge:
             for one in beside:
                 self._leave(host, one)
             if not beside:
-                self._hold(host, None, Reason.GROWS)
+                self.hold(host, None, Reason.GROWS)
         if self._is_beside(host, section):
             self._leave(host, section)
         elif self._may_be_demoted(section, section.fetched) and self._is_worthless(host, section):
-            self._hold(host, section, Reason.WORTHLESS)
+            self.hold(host, section, Reason.WORTHLESS)
         return len(self.demoted) > held
 
     def _leave(self, host: Host, section: Section) -> None:
         if self._may_be_demoted(section, section.fetched) and not self._has_budget(host, section):
-            self._hold(host, section, Reason.GROWS)
+            self.hold(host, section, Reason.GROWS)
 
     def _dry_up(self, host: Host, *, is_dry: bool) -> bool:
         """Hold back what grows without end on a host that has dried up, and set it free where that is so no more.
@@ -191,7 +191,7 @@ class TrapJudge:
                 if trap.demoted:
                     trap.reason = Reason.DRY
                 else:
-                    self._hold(host, one, Reason.DRY)
+                    self.hold(host, one, Reason.DRY)
                 changed = True
             if not is_dry:
                 one.asked = one.looked_at = one.news = 0
@@ -292,7 +292,8 @@ class TrapJudge:
         trap = unit.trap
         return not trap.demoted and trap.reason != Reason.VOUCHED and fetched >= self.options.min_fetches
 
-    def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
+    def hold(self, host: Host, section: Section | None, reason: Reason) -> None:
+        """Demote a unit for `reason`."""
         unit = section or host
         trap = unit.trap
         trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
@@ -329,17 +330,9 @@ class TrapJudge:
             return unit.trap.falls
         return not any(map(self.is_endless, unit.sections.values()))
 
-    def block(self, host: Host, section: Section | None) -> None:
-        """A person wants nothing more of a unit, whatever it is worth."""
-        self._hold(host, section, Reason.BLOCKED)
-
-    def fill(self, host: Host) -> None:
-        """As many of a host's URLs have been fetched as are wanted."""
-        self._hold(host, None, Reason.FULL)
-
     def set_aside(self, host: Host, section: Section) -> None:
         """What comes into `section` are other forms of pages."""
-        self._hold(host, section, Reason.JOINED)
+        self.hold(host, section, Reason.JOINED)
 
     def learn_test(self, host: Host, section: Section, *, good: bool) -> None:
         """A visit of another form of a page has ended: it says nothing of traps."""
