@@ -25,10 +25,10 @@ from sitecrawl.cluster.recorder import Recorder
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import Whole
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.frontier.base import Peers
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.contract import Asked, Capability, Contents, Figures, Manners
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.urls.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
 from sitecrawl.frontier.urls.visit import Visit
@@ -45,7 +45,7 @@ _SOON: Final = 0.02
 
 
 class SharedFrontier(Peers):
-    """See the module; what its calls mean is said in `frontier.contract` and `frontier.peers`.
+    """See the module; what its calls mean is said in `frontier.contract` and `frontier.base.Peers`.
 
     `run` has the crawl's limits; with `watch` nothing left to do is no end. `seeds_key` names a queue of further
     seeds on Redis.

@@ -36,8 +36,8 @@ from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
+from sitecrawl.frontier.base import Peers
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.urls.host_terms import TermsByHost

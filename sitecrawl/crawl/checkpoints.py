@@ -29,8 +29,8 @@ from sitecrawl.crawl.page_reading import PageReading
 from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.base import Peers
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.peers import Peers
 from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from sitecrawl.crawl.requests import ALLOWANCE, pack
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import SEED_HOST
 from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.base import Peers
 from sitecrawl.frontier.contract import Asked, Frontier
-from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.urls.order import FIRST
 from sitecrawl.frontier.urls.record import Flag

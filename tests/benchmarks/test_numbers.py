@@ -27,7 +27,7 @@ PARTS = (
     "frontier/turns.py",
     "frontier/workbench.py",
     "frontier/left.py",
-    "frontier/peers.py",
+    "frontier/base.py",
     "frontier/places.py",
     "frontier/intake.py",
     "frontier/dispatcher.py",

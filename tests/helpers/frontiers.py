@@ -23,9 +23,9 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.frontier.base import Peers
 from sitecrawl.frontier.contract import Asked, Frontier
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.peers import Peers
 from sitecrawl.frontier.urls.host import PolitenessOptions
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import order_named
