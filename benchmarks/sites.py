@@ -21,7 +21,7 @@ from replaying import COMMIT_EVERY, Replayed, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.forms.duplicates import Verdict
-from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.judge.held import explain
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.frontier.urls.record import UrlState

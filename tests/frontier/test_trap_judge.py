@@ -11,7 +11,7 @@ from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.credit.trust import HostGraph
-from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.judge.held import explain
 from sitecrawl.frontier.portfolio import SHARE
 from sitecrawl.frontier.urls.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.urls.trap_state import Reason

@@ -24,7 +24,7 @@ from waiting import FOREVER
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.credit.ledger import Ledger
-from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.judge.held import explain
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.tables import HostTable

@@ -12,10 +12,11 @@ from itertools import chain, islice
 from random import Random
 from typing import Final, NamedTuple
 
+from sitecrawl.base.display import counted
 from sitecrawl.crawldir.database import Database, next_prefix
-from sitecrawl.frontier.judge.explain import explain
 from sitecrawl.frontier.urls.host import KEY_BYTES as HOST_BYTES
 from sitecrawl.frontier.urls.host import Host
+from sitecrawl.frontier.urls.options import ENOUGH
 from sitecrawl.frontier.urls.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import KEY_BYTES as SECTION_BYTES
 from sitecrawl.frontier.urls.sections import SAMPLES, Section
@@ -103,21 +104,6 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
     )
 
 
-def held_set(
-    host: Host, section: Section | None, fetches: int, fetched: Sequence[Sample], waiting: Sequence[str]
-) -> HeldSet:
-    """`section` of `host`, or all of it, after `fetches` of the crawl."""
-    unit = section or host
-    return HeldSet(
-        *unit_of(host, unit, fetches),
-        why=Reason(unit.trap.reason).name.lower(),
-        since=unit.trap.since,
-        elsewhere=None if section is None else max(0, section.known - section.own) / max(section.known, 1),
-        fetched_urls=fetched,
-        waiting_urls=waiting,
-    )
-
-
 class HeldSets:
     """Reads samples from a crawl's database, as of its last checkpoint. `looked_at`: rows of a queue at the most."""
 
@@ -128,7 +114,15 @@ class HeldSets:
     def read(self, host: Host, section: Section | None, fetches: int) -> HeldSet:
         """`section` of `host`, or all of it, after `fetches` of the crawl. Raises `CorruptFile`."""
         sections = [section] if section is not None else list(host.sections.values())
-        return held_set(host, section, fetches, self._fetched(sections), self._waiting(sections))
+        unit = section or host
+        return HeldSet(
+            *unit_of(host, unit, fetches),
+            why=Reason(unit.trap.reason).name.lower(),
+            since=unit.trap.since,
+            elsewhere=None if section is None else max(0, section.known - section.own) / max(section.known, 1),
+            fetched_urls=self._fetched(sections),
+            waiting_urls=self._waiting(sections),
+        )
 
     def _fetched(self, sections: Sequence[Section]) -> list[Sample]:
         most = sorted(sections, key=lambda section: section.fetched, reverse=True)
@@ -155,3 +149,41 @@ class HeldSets:
     def _records(self, keys: Iterable[bytes]) -> list[UrlRecord | None]:
         found = self._database.get_many("urls", list(keys))
         return [None if data is None else UrlRecord.unpack(data) for data in found]
+
+
+def explain(unit: Host | Section, fetches: int) -> str:
+    """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
+    trap = unit.trap
+    if trap.reason == Reason.VOUCHED:
+        return "set free by hand: it will not be demoted again"
+    if not trap.demoted:
+        return ""
+    numbers = f"{counted(unit.known, 'URL')} known, {unit.fetched:,} fetched, {unit.good:,} good"
+    if isinstance(unit, Section):
+        numbers += f", {unit.known - unit.own:,} first seen elsewhere"
+    if trap.reason == Reason.BLOCKED:
+        return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
+    if trap.reason == Reason.FULL:
+        return f"{counted(unit.fetched, 'page')} fetched, as many as its sheet allows ({numbers})"
+    if trap.reason == Reason.JOINED:
+        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
+        return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
+    return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(unit)} ({numbers})"
+
+
+def _sign(unit: Host | Section) -> str:
+    """What a unit was demoted for, with the figures that decided."""
+    trap = unit.trap
+    if isinstance(unit, Section) and trap.reason == Reason.WORTHLESS:
+        return f"{unit.recent:.0%} of its last pages were worth having"
+    growth = f"every page of it brings {trap.novelty:.1f} new ones"
+    if trap.reason == Reason.DRY:
+        return f"{growth}, and hardly one of its host said anything new"
+    if isinstance(unit, Host):
+        return f"{growth}, and it has outgrown what the seeds' sites vouch for"
+    links = f"of the links to it {trap.then:.0%} were the first to their URL"
+    if trap.links >= ENOUGH:
+        links += f" ({trap.share:.0%} since then)"
+    good = unit.successes / unit.trials if unit.trials else 0.0
+    lately = f"{good:.0%} of its last pages were good"
+    return f"{growth}, {links}, {lately}" + (", and it has had its share beside the rest" if unit.gives else "")

@@ -17,8 +17,7 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.refusals import summed_up
-from sitecrawl.frontier.judge.explain import explain
-from sitecrawl.frontier.judge.held import HeldSets, name_of
+from sitecrawl.frontier.judge.held import HeldSets, explain, name_of
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.trap_state import Reason
 from sitecrawl.plugins.dashboard.figures import EXAMPLES, Meter

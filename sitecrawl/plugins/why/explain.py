@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sitecrawl.frontier.judge.explain import explain
+from sitecrawl.frontier.judge.held import explain
 from sitecrawl.frontier.urls.causes import Cause, words_of
 from sitecrawl.frontier.urls.record import UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
