@@ -21,7 +21,7 @@ def full_hosts(frontier: DiskFrontier) -> list[str]:
     return [f"{host.name}: its {host.fetched:,} pages are fetched, {host.queued:,} URLs wait" for host in waiting]
 
 
-class LastFetches(NamedTuple):
+class _LastFetches(NamedTuple):
     """Nothing is left but what is held back, and some of it is fetched still."""
 
     growing: list[tuple[Host, Section]]
@@ -46,7 +46,7 @@ class LastFetches(NamedTuple):
         return f"only other forms of pages are left: testing {counted(self.rules, 'rule')} that joins them"
 
 
-def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
+def last_fetches(frontier: DiskFrontier) -> _LastFetches | None:
     """What is fetched while nothing is left but what is held back; None as long as there is anything else.
 
     Costs a look at every set that is held back, but nothing while a host rests of which something else is left.
@@ -61,7 +61,7 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
     poor = [unit for unit in units if unit not in growing]
     most = sum(site.budget for site in sites if site.growing)
     rules = len(frontier.forms.tests(last=True, but=silent))
-    return LastFetches(growing, most, poor, rules) if growing or poor or rules else None
+    return _LastFetches(growing, most, poor, rules) if growing or poor or rules else None
 
 
 def _size(unit: tuple[Host, Section]) -> str:

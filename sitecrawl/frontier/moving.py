@@ -87,7 +87,7 @@ NO_FACTS: Final = Facts(0, 0, 0, list(NONE_OF_EACH))
 """Of a partition of which nothing is known yet."""
 
 
-def place_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
+def _place_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
     """Where a row belongs: the region of what it is about, and what orders it there; None where it is about the
     whole crawl.
     """
@@ -101,7 +101,7 @@ def place_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
 
 def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
     """The region of what the row is about; None where it is about the whole crawl."""
-    place = place_of_row(family, key, value)
+    place = _place_of_row(family, key, value)
     return None if place is None else place[:REGION_SIZE]
 
 
@@ -200,7 +200,7 @@ class _Ahead:
 
     def _look(self) -> None:
         self._next = next(self._rows, None)
-        self.place = None if self._next is None else place_of_row(*self._next)
+        self.place = None if self._next is None else _place_of_row(*self._next)
 
     def until(self, end: bytes | None) -> list[Row]:
         """Those before `end`."""
@@ -224,7 +224,7 @@ class _Ahead:
             self._look()
         if begun and self._goes_on(found):
             self._kept = found[begun:]
-            self.place = place_of_row(*self._kept[0])
+            self.place = _place_of_row(*self._kept[0])
             del found[begun:]
         return found
 
@@ -236,7 +236,7 @@ class _Ahead:
 def _sorted(family: str, rows: Iterator[Row]) -> Iterator[Row]:
     """In the order of their places, and sorted piece by piece: a long sort would let no other thread run."""
     runs = []
-    while run := [((place_of_row(*row) or b"") + row[1], len(row[1]), row[2]) for row in islice(rows, _RUN)]:
+    while run := [((_place_of_row(*row) or b"") + row[1], len(row[1]), row[2]) for row in islice(rows, _RUN)]:
         runs.append(sorted(run))
     for place, length, value in merge(*runs):
         yield family, place[-length:], value

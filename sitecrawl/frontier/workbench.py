@@ -42,7 +42,7 @@ _OF_SITE = "site "
 """What the name of a site's room begins with."""
 
 
-class HostHeap(Generic[Key]):
+class _HostHeap(Generic[Key]):
     """Hosts by a key, the least first. Entries whose ticket is void are not there."""
 
     __slots__ = ("_entries", "_limit")
@@ -93,9 +93,9 @@ class Workbench:
         self._terms = terms
         self._preference = preference
         self._waits = waits
-        self._ready: HostHeap[bytes] = HostHeap()
-        self._resting: HostHeap[float] = HostHeap()
-        self._behind: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
+        self._ready: _HostHeap[bytes] = _HostHeap()
+        self._resting: _HostHeap[float] = _HostHeap()
+        self._behind: defaultdict[str, _HostHeap[bytes]] = defaultdict(_HostHeap)
         """By the room that they wait for."""
         self._busy: Counter[str] = Counter()
         """Seats that are taken, by rooms."""
@@ -154,7 +154,7 @@ class Workbench:
         """When the next resting host may be asked; None if none rests. Those on the way there that are not wanted
         leave the workbench until they are placed again.
         """
-        hosts: HostHeap[Any] = self._ready if self._waits else self._resting
+        hosts: _HostHeap[Any] = self._ready if self._waits else self._resting
         while (first := hosts.peek()) is not None:
             key, host = first
             if is_wanted(host):

@@ -208,7 +208,7 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
     return _record(fields, b"", "".join(lines).encode())
 
 
-def unsealed(_head: bytes, _message: bytes) -> bytes:
+def _unsealed(_head: bytes, _message: bytes) -> bytes:
     """The seal of a record that has none."""
     return b""
 
@@ -219,7 +219,7 @@ behind the record's head (`sitecrawl.pagestore.files`)."""
 
 
 def request(
-    exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset(), *, seal: HeadSeal = unsealed
+    exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset(), *, seal: HeadSeal = _unsealed
 ) -> bytes:
     """The request record (section 6.4) of an exchange, concurrent to its response; without the values of headers
     that are `masked`, names in lower case.
@@ -248,7 +248,7 @@ def response(
     payload_digest: str,
     *,
     reading: Reading | None = None,
-    seal: HeadSeal = unsealed,
+    seal: HeadSeal = _unsealed,
 ) -> bytes:
     """The response record (section 6.3) of an exchange. Its block has no digest: that is optional (section 5.8), and
     would be a second SHA-1 of nearly the same bytes as the payload's, 4% of what a page costs.
@@ -268,7 +268,7 @@ def revisit(
     original: tuple[str, float],
     *,
     reading: Reading | None = None,
-    seal: HeadSeal = unsealed,
+    seal: HeadSeal = _unsealed,
 ) -> bytes:
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
@@ -289,7 +289,7 @@ def resource(
     original: tuple[str, float] | None = None,
     *,
     reading: Reading | None = None,
-    seal: HeadSeal = unsealed,
+    seal: HeadSeal = _unsealed,
 ) -> bytes:
     """The record of a resource without an HTTP message (`Exchange.is_resource`): a resource record (section
     6.5), or a revisit record if `original` has the same body; for an FTP failure a metadata record (section
@@ -398,7 +398,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _record(fields: str, message: bytes, body: bytes, seal: HeadSeal = unsealed) -> bytes:
+def _record(fields: str, message: bytes, body: bytes, seal: HeadSeal = _unsealed) -> bytes:
     """The record of these header fields, and of the digest of its block, which is `message` and `body`."""
     block = hashlib.sha1(message, usedforsecurity=False)
     block.update(body)

@@ -26,7 +26,7 @@ from sitecrawl.frontier.urls.options import ENOUGH, MATTERS
 from sitecrawl.frontier.urls.sections import Section
 
 
-class GoingOn(NamedTuple):
+class _GoingOn(NamedTuple):
     """A site of which something goes on."""
 
     sections: dict[Host, list[Section]]
@@ -50,13 +50,13 @@ class LastStage:
         """What goes on, on hosts other than `but`, when nothing else is left: what is to go first comes first."""
         return {host: sections for site in self.sites(but) for host, sections in site.sections.items()}
 
-    def sites(self, but: Container[bytes]) -> list[GoingOn]:
+    def sites(self, but: Container[bytes]) -> list[_GoingOn]:
         """The same by sites: those of the seeds, then others, as far as all of these may still have a round."""
         held: defaultdict[str, dict[Host, None]] = defaultdict(dict)
         for host, _ in self._judge.units_held(but):
             if not host.trap.is_left:
                 held[host.site][host] = None
-        named: list[GoingOn] = []
+        named: list[_GoingOn] = []
         others: list[Iterable[Host]] = []
         for hosts in held.values():
             if self._is_named(hosts):
@@ -66,7 +66,7 @@ class LastStage:
         named.sort(key=_turn)
         return [one for one in (*named, *self._others(others)) if one.sections]
 
-    def _others(self, held: Iterable[Iterable[Host]]) -> list[GoingOn]:
+    def _others(self, held: Iterable[Iterable[Host]]) -> list[_GoingOn]:
         """Of sites that no seed names: those that have begun a round first, then those that have had the fewest."""
         sites = [(self._spent(hosts), hosts) for hosts in held]
         share, fetches = self._judge.options.allowance_share, self._judge.fetches
@@ -81,7 +81,7 @@ class LastStage:
                 left -= ENOUGH - spent % ENOUGH
         return found
 
-    def _going_on(self, hosts: Iterable[Host], budget: int) -> GoingOn:
+    def _going_on(self, hosts: Iterable[Host], budget: int) -> _GoingOn:
         found: defaultdict[Host, list[Section]] = defaultdict(list)
         growing = []
         for host in sorted(hosts, key=lambda one: one.turn):
@@ -93,7 +93,7 @@ class LastStage:
                         continue
                     growing.append((host, section))
                 found[host].append(section)
-        return GoingOn(found, growing, budget)
+        return _GoingOn(found, growing, budget)
 
     def _grows(self, host: Host, section: Section) -> bool:
         """Whether no end of a section is in sight, or of its host, if that is held back; but where no seed names the
@@ -142,5 +142,5 @@ class LastStage:
         return spent
 
 
-def _turn(site: GoingOn) -> float:
+def _turn(site: _GoingOn) -> float:
     return min((host.turn for host in site.sections), default=0.0)
