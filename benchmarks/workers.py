@@ -38,13 +38,13 @@ from peers import Job, Ours, _environment, _settings, _wait, serving, told  # no
 from redis_servers import server  # noqa: E402
 from syntheticweb import Web  # noqa: E402
 
-from sitecrawl.cluster.board import Board  # noqa: E402
 from sitecrawl.cluster.connection import connect_async  # noqa: E402
 from sitecrawl.cluster.entries import Entry, FromInbox  # noqa: E402
 from sitecrawl.cluster.leases import Leases  # noqa: E402
 from sitecrawl.cluster.partition_store import Commit, PartitionStore  # noqa: E402
 from sitecrawl.cluster.run import Run  # noqa: E402
 from sitecrawl.cluster.steps import Keys, Steps  # noqa: E402
+from sitecrawl.plugins.dashboard.cluster import Board  # noqa: E402
 
 FOR_EACH = 4
 """Partitions of a worker, as `sitecrawl.console.many_workers` makes them."""

@@ -129,7 +129,7 @@ ELSEWHERE: Final = {
 """Points of tests that have what it takes to come there, and their files."""
 LEFT_OUT: Final = {
     **dict.fromkeys(
-        (*_asked("cluster.board.Board.tell"),),
+        (*_asked("plugins.dashboard.cluster.Board.tell"),),
         "what workers tell one another for the dashboard goes by itself after some seconds",
     ),
     **dict.fromkeys(

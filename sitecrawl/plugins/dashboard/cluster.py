@@ -1,16 +1,24 @@
-"""The workers of a cluster on one page: each has a heartbeat that the others hear, and any of them shows all."""
+"""The workers of a cluster on one page: each has a heartbeat that the others hear, and any of them shows all.
+
+They hear it by a *board* on Redis. That has a connection of its own, so it works until a worker is gone, and the
+crawl waits for nothing that is done there.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sitecrawl.cluster.board import Board, Heard, News
+import redis
+
+from sitecrawl.base.batches import batches
 from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.crawl.build import Crawl
@@ -21,6 +29,64 @@ from sitecrawl.plugins.dashboard.actions import ClusterActions
 from sitecrawl.plugins.dashboard.figures import GONE, NOTHING, Figures, Worker, read, worker_of
 from sitecrawl.plugins.dashboard.monitor import CHARTED, Monitor, charted
 from sitecrawl.plugins.dashboard.rows import joined
+
+_MAX_WORKERS: Final = 500
+"""Workers that are listed, those heard last."""
+_FORGET: Final = 600_000
+"""Milliseconds after which a silent worker is no longer listed."""
+_PATIENCE: Final = 8_000
+"""Milliseconds for which a wish outlives the last worker: a pause does not outlive the run."""
+_SECONDS: Final = 5.0
+"""For which Redis' answer is waited for."""
+
+
+class _Heard(NamedTuple):
+    """Last report of a worker."""
+
+    session: str
+    age: float
+    """Seconds since then, by Redis' clock."""
+    text: bytes
+    """The report as written; it may be malformed."""
+
+
+class _News(NamedTuple):
+    """An answer of the board."""
+
+    workers: list[_Heard]
+    """None, unless they were asked for."""
+    wish: str
+    """Operator request to all workers; empty for none."""
+    wished: int
+    """When, in Unix milliseconds of Redis, as the next."""
+    now: int
+
+
+class Board:
+    """What the workers tell each other, for who looks at it. `session` is this worker's name."""
+
+    def __init__(self, steps: Steps, session: str) -> None:
+        self._steps = steps
+        self.session = session
+
+    async def tell(self, text: str, *, read: bool, wish: str = "") -> _News | None:
+        """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
+        args = [self.session, text, int(read), _MAX_WORKERS, _FORGET, wish, _PATIENCE]
+        try:
+            async with asyncio.timeout(_SECONDS):
+                now, what, at, *told = await self._steps.run("watch", PLACE, *args)
+        except (redis.RedisError, OSError):  # TimeoutError is one
+            return None
+        workers = [
+            _Heard(session.decode(errors="replace"), max(0.0, int(age) / 1000), text)
+            for session, age, text in batches(told, 3)
+        ]
+        return _News(workers, what.decode(errors="replace"), int(at), int(now))
+
+    async def close(self) -> None:
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self._steps.client.aclose()
+
 
 _BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks at its page."""
@@ -57,7 +123,7 @@ class _ClusterMonitor(Monitor):
         self._obeyed = 0
         self._read_at = -_BEAT_SECONDS
         """When `_others` were heard; long ago where they were not asked for."""
-        self._others: list[Heard] = []
+        self._others: list[_Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
         super().__init__(crawl, actions, spider=spider)
@@ -115,7 +181,7 @@ class _ClusterMonitor(Monitor):
             self._obeyed = news.wished
         self._obey(news)
 
-    def _obey(self, news: News) -> None:
+    def _obey(self, news: _News) -> None:
         """A pause is for those that join later, too; a stop is for those that were there."""
         self._since = self._since or news.now
         if news.wished > self._obeyed and (news.wish != "stop" or news.wished >= self._since):
