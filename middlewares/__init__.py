@@ -8,10 +8,9 @@ from sitecrawl.base.shadowing import no_member
 if TYPE_CHECKING:
     from middlewares.capture import CaptureMiddleware
     from middlewares.limits import DecodingMiddleware, RequestsMiddleware
-    from middlewares.outages import GivenUpMiddleware, OutagesMiddleware
+    from middlewares.outages import GivenUpMiddleware, OutagesMiddleware, RefusalsMiddleware
     from middlewares.output import LinksMiddleware, OutputMiddleware
     from middlewares.redirects import RedirectsMiddleware
-    from middlewares.refusals import RefusalsMiddleware
     from middlewares.robots import RobotsMiddleware
 
 __all__ = [
@@ -35,7 +34,7 @@ _MODULES = {
     "OutagesMiddleware": "outages",
     "OutputMiddleware": "output",
     "RedirectsMiddleware": "redirects",
-    "RefusalsMiddleware": "refusals",
+    "RefusalsMiddleware": "outages",
     "RequestsMiddleware": "limits",
     "RobotsMiddleware": "robots",
 }

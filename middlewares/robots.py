@@ -24,7 +24,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
-from middlewares.refusals import Challenge
+from middlewares.outages import Challenge
 from sitecrawl.base import limits
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import AnyLimit

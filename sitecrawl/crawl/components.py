@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CAPTURE = "middlewares.capture.CaptureMiddleware"
 """Reports the outcome of each fetch; without it the scheduler hears of responses alone."""
-REFUSALS = "middlewares.refusals.RefusalsMiddleware"
+REFUSALS = "middlewares.outages.RefusalsMiddleware"
 ROBOTS = "middlewares.robots.RobotsMiddleware"
 WARC = "pipelines.warc.WarcPipeline"
 """Without it no page is stored."""

@@ -16,7 +16,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from middlewares.refusals import Challenge, RefusalsMiddleware
+from middlewares.outages import Challenge, RefusalsMiddleware
 from sitecrawl.crawl.build import Crawl
 from sitecrawl.crawl.refusals import ADVICE
 from sitecrawl.frontier.urls.record import UrlState
