@@ -25,10 +25,10 @@ import aiohappyeyeballs
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence, lacks_socket, own_want
 from sitecrawl.http.connection import MAX_IDLE, Connection, Endpoint, Pool
-from sitecrawl.http.ending import Ending
 from sitecrawl.http.errors import (
     ConnectionFailed,
     ConnectionLost,
+    Ending,
     HttpError,
     Lacking,
     UnknownHost,

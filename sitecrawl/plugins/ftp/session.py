@@ -30,7 +30,7 @@ from sitecrawl.base.secret_settings import MASK
 from sitecrawl.crawl.download_errors import LoginRefused
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
-from sitecrawl.http.ending import Ending
+from sitecrawl.http.errors import Ending
 from sitecrawl.plugins.ftp.listing import Listing, Location, parse_list, parse_mlsd
 
 _MAX_REPLY: Final = 64 << 10

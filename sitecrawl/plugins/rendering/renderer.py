@@ -21,7 +21,7 @@ from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
-from sitecrawl.http.ending import Ending
+from sitecrawl.http.errors import Ending
 from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
 from sitecrawl.plugins.rendering.browser import PICTURE_TYPE, Browser, Lost, NotRendered
