@@ -17,8 +17,9 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import JUDGE
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.by_hand import ByHand
 from sitecrawl.frontier.contract import Asked, Capability, Figures, Listener
 from sitecrawl.frontier.credit.ledger import Ledger

@@ -18,8 +18,9 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay, next_prefix
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import WRAP, owed
 from sitecrawl.frontier.judge.trap_judge import JUDGE_STATE

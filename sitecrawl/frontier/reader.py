@@ -16,11 +16,12 @@ from typing import Final, NamedTuple, Self
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawldir.database import Database, Overlay, next_prefix
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.outcomes import Outcomes, RefusalTotals
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import RobotsLeave, terms_of
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.policies import policy_named

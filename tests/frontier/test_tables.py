@@ -14,7 +14,8 @@ from scrapy import Request, Spider
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.requests import pack_request
-from sitecrawl.crawldir.database import FAMILIES, Database, Overlay
+from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.contract import Asked
 from sitecrawl.frontier.urls import tables
 from sitecrawl.frontier.urls.record import RANK_BYTES, Flag, UrlRecord

@@ -19,7 +19,8 @@ import struct
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 
 NOBODY: Final = bytes(16)
 _HALF: Final = 8

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.forms.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.sections import Section

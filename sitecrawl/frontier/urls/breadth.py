@@ -26,7 +26,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.urls.fingerprint import SIZE

@@ -9,8 +9,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Overlay
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.order import goes_last, level_of
 from sitecrawl.frontier.urls.record import Flag, UrlRecord, UrlState
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.host import KEY_BYTES
 
 FAMILY: Final = "given_up"

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import LEDGER
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.credit.ledger import Ledger
 from sitecrawl.frontier.credit.trust import HostGraph
 from sitecrawl.frontier.urls.host import KEY_BYTES, Host

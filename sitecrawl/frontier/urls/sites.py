@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.urls.url import site_of
 
 KEY_BYTES: Final = 8

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
-from sitecrawl.crawldir.database import Batch, Database, Overlay
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.credit.policies import owed
 from sitecrawl.frontier.urls.breadth import Breadth
 from sitecrawl.frontier.urls.causes import Cause

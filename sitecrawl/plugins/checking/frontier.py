@@ -12,7 +12,8 @@ from typing import Final
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Database, Overlay
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.disk_queue import DiskQueue
 from sitecrawl.frontier.urls.host import Host

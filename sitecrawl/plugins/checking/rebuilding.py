@@ -31,12 +31,13 @@ from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.hashing import HASH_NAME
-from sitecrawl.crawldir.database import Database, Overlay
+from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import Manifest, packed
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import LINKS_READ, MANIFEST, PAGES
 from sitecrawl.crawldir.opening import DAMAGED
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.urls.counts import Counts
 from sitecrawl.frontier.urls.host import KEY_BYTES
 from sitecrawl.frontier.urls.link_credit import edges_row

@@ -17,7 +17,8 @@ from itertools import islice
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database, Overlay, next_prefix
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.plugins.recrawl.schedule import DAY, RecrawlOptions, Visits, worth
 

@@ -19,8 +19,9 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.page_reading import with_content
 from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.requests import NOT_SHOWN, Unstorable, host_of, pack_request
-from sitecrawl.crawldir.database import Batch, Database, Overlay, next_prefix
+from sitecrawl.crawldir.database import Batch, Database, next_prefix
 from sitecrawl.crawldir.meta import UNRENDERED
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.http.login import LOGOUT
 from sitecrawl.page.items import PageItem, Sent

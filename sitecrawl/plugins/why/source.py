@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawl.sitemaps.record import SitemapRecord
-from sitecrawl.crawldir.database import Database, Overlay, next_prefix
+from sitecrawl.crawldir.database import Database, next_prefix
 from sitecrawl.crawldir.directory import Manifest
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.frontier.forms.classes import Classes, ClassRow
 from sitecrawl.frontier.forms.learner import Learner
