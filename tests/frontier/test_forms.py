@@ -151,6 +151,16 @@ def test_a_site_of_which_little_is_translated(bench, number):
     assert site.came == {text(name_of(url), site.page_of(name_of(url))) for url in stored(bench)}
 
 
+def test_tests_at_the_end_are_of_different_pages(bench):
+    """Where each page has eight versions, so that an old one which says something else on few pages is found."""
+    versions = ("", *(f"?year={year}" for year in range(2008, 2015)))
+    site = Site(200, lambda page, n: f"p/{page}{versions[n % len(versions)]}", number_of)
+    begin(bench, site)
+    site.crawl(bench)
+    last = [number_of(name) for name in site.fetched[-60:]]
+    assert len({*last}) == len(last)
+
+
 def number_of(name: str) -> int:
     return number(name[2:].partition("?")[0])
 

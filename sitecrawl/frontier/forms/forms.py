@@ -354,9 +354,15 @@ class Forms:
         if last and learnt is not None and learnt.evidence.is_doubtful:
             self._give_up(host, learnt)
             return None
+        again = None
         for key in self._tests.samples(section, learnt):
-            if (entry := self._test_entry(host, section, key)) is not None:
-                return entry
+            if (entry := self._test_entry(host, section, key)) is None:
+                continue
+            if self._tests.is_first(section, entry[1]):
+                return entry[0]
+            again = again or entry[0]
+        if again is not None:
+            return again
         self._tests.found_none(host, section, last=last)
         if last and learnt is not None and learnt.evidence.is_unproven:
             self._give_up(host, learnt)
@@ -368,8 +374,8 @@ class Forms:
         learner.give_up(learnt)
         self._apply(host, learner, [learnt])
 
-    def _test_entry(self, host: Host, section: Section, key: bytes) -> bytes | None:
-        """The queue's entry of a URL, if it is a test."""
+    def _test_entry(self, host: Host, section: Section, key: bytes) -> tuple[bytes, bytes] | None:
+        """The queue's entry of a URL, and its class, if it is a test."""
         record = self._urls.get(key)
         if record is None or record.state != UrlState.QUEUED or key in self._in_flight:
             return None
@@ -382,7 +388,7 @@ class Forms:
             self._standing.appoint(its_class, key)
             self.set_free(key, record)
             return None
-        return record.rank + key if page[1].state == UrlState.FETCHED else None
+        return (record.rank + key, its_class.name) if page[1].state == UrlState.FETCHED else None
 
     # Durability
 

@@ -8,9 +8,10 @@ Chance finds what a rule is wrong for if that is common. Where a rule takes away
 folders, or its URLs have few different queries, each of these *kinds* is tested as well, however rare it is (of two
 keys one may choose nothing, but for one value of the other); and after a failure every other test is of its
 kind, for it is them that the rule may be wrong for. A key with few values is no session id, and may be a language of
-which only some pages are there: at the end such a rule has as many tests as a quarter of all fetches.
+which only some pages are there: at the end such a rule has as many tests as a quarter of all fetches. Of the URLs
+that chance has chosen the first goes whose class has had no test: an old version may say something else on few pages.
 
-Kinds are in memory only: after a restart they are read off what waits, when nothing else is left.
+Kinds and classes are in memory only: after a restart kinds are read off what waits, when nothing else is left.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ MAX_KINDS: Final = 32
 """Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16
 """URLs of a rule's section that are looked at for a test: of some, the page that stands for them waits itself."""
+_CLASSES = 5_000
+"""Classes with a test that are remembered of a rule, about 0.1 kB each."""
 _SCANNED = 5_000
 """Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them. So many
 records are read after a restart, about 15 us each."""
@@ -111,6 +114,8 @@ class RuleTests:
         """By the section's key."""
         self._seen_up_to: dict[bytes, bytes] = {}
         """Up to which row of a large section samples were chosen."""
+        self._classes: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        """By the section's key: the classes that have had a test."""
         self._whole: set[bytes] = set()
         """Sections of which all kinds are known: their rules began in this process, or they were read again."""
         self._fruitless: dict[bytes, int] = {}
@@ -210,6 +215,16 @@ class RuleTests:
             if (entry := section.queue.sample(self._judge.random)) is not None:
                 yield entry[RANK_BYTES:]
 
+    def is_first(self, section: Section, its_class: bytes) -> bool:
+        """Whether a class has had no test; then this is one."""
+        known = self._classes[section.key]
+        if its_class in known:
+            return False
+        if len(known) >= _CLASSES:
+            known.clear()
+        known.add(its_class)
+        return True
+
     def found_none(self, host: Host, section: Section, *, last: bool) -> None:
         """None of the samples could be a test: there is none until something more of the host has been fetched.
 
@@ -224,4 +239,5 @@ class RuleTests:
         self._due.pop(section.key, None)
         self._fruitless.pop(section.key, None)
         self._kinds.pop(section.key, None)
+        self._classes.pop(section.key, None)
         self._whole.discard(section.key)
