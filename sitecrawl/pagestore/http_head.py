@@ -7,9 +7,14 @@ does, and a Content-Length that does is added.
 
 from __future__ import annotations
 
+from http.client import responses
+
 from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
-from sitecrawl.page.items import Headers
+from sitecrawl.page.items import Exchange, Headers
+
+WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
+"""Protocols of which a message is stored as it was sent."""
 
 _MAX_HEAD = 30_000
 """Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
@@ -18,6 +23,22 @@ _LINE_BREAKS = expression(rb"[\r\n\x00]+")
 _HEADER_NAME = expression(rb"[!-9;-~]+")
 """Valid header names, which need no change."""
 _FRAMING = (b"content-length", b"transfer-encoding")
+_PATH_START = expression("[/?]")
+
+
+def host_and_target(url: str) -> tuple[str, str]:
+    """Values of the Host header and the request line; urllib would refuse some URLs that a browser fetches."""
+    rest = url.partition("://")[2].partition("#")[0]
+    path = _PATH_START.search(rest)
+    end = path.start() if path is not None else len(rest)
+    target = rest[end:]
+    return rest[:end].rpartition("@")[2], target if target.startswith("/") else f"/{target}"
+
+
+def status_line(exchange: Exchange) -> str:
+    """That of the response. HTTP/2 has none; readers parse that of HTTP/1.1, and WARC-Protocol keeps the truth."""
+    protocol = exchange.protocol if exchange.protocol in WRITTEN_PROTOCOLS else "HTTP/1.1"
+    return f"{protocol} {exchange.status} {responses.get(exchange.status, '')}"
 
 
 def http_head(start_line: str, headers: Headers, body: bytes) -> bytes:

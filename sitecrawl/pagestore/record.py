@@ -31,13 +31,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from http.client import responses
 from typing import Final, Literal, NamedTuple, get_args
 
 from sitecrawl.base.compiled import native
 from sitecrawl.base.expressions import expression
 from sitecrawl.page.items import Exchange, Headers, sha1
-from sitecrawl.pagestore.http_head import http_head
+from sitecrawl.pagestore.http_head import WRITTEN_PROTOCOLS, host_and_target, http_head, status_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,6 @@ _STATUS = "X-Crawler-Status"
 """Header with the status of an answer without a status line."""
 _HTTP = "application/http"
 _NOT_IN_URI = expression(rb"[\x00-\x20\x7f]")
-_PATH_START = expression("[/?]")
-_WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _OF_REVISIT = (
     "warc-type:", "warc-profile:", "warc-refers-to", "warc-block-digest:", "content-length:", "x-crawler-seal:"
 )  # fmt: skip
@@ -224,7 +221,7 @@ def request(
     """The request record (section 6.4) of an exchange, concurrent to its response; without the values of headers
     that are `masked`, names in lower case.
     """
-    host, target = _host_and_target(exchange.url)
+    host, target = host_and_target(exchange.url)
     names = [name.lower() for name, _ in exchange.request_headers]
     headers = [
         (name, MASK if lower.decode("latin-1") in masked else value)
@@ -257,7 +254,7 @@ def response(
         f"{_exchange_fields('response', response_id, exchange)}{_reading_fields(reading)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    message = http_head(_status_line(exchange), exchange.headers, exchange.body)
+    message = http_head(status_line(exchange), exchange.headers, exchange.body)
     return _joined(fields, message, exchange.body, seal, message)
 
 
@@ -279,7 +276,7 @@ def revisit(
         f"{_reference(profile, original)}"
         f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
     )
-    return _record(fields, http_head(_status_line(exchange), exchange.headers, exchange.body), b"", seal)
+    return _record(fields, http_head(status_line(exchange), exchange.headers, exchange.body), b"", seal)
 
 
 def resource(
@@ -359,7 +356,7 @@ def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> str:
 def _protocol_field(exchange: Exchange) -> str:
     if exchange.is_resource:
         return "WARC-Protocol: ftp\r\n" if exchange.url.startswith("ftp:") else ""
-    if exchange.protocol in _WRITTEN_PROTOCOLS:
+    if exchange.protocol in WRITTEN_PROTOCOLS:
         return ""
     return f"WARC-Protocol: {_one_line(exchange.protocol).lower()}\r\n"
 
@@ -377,21 +374,6 @@ def _reference(profile: str, original: tuple[str, float]) -> str:
         f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {warc_uri(url)}\r\n"
         f"WARC-Refers-To-Date: {_warc_date(fetched)}\r\n"
     )
-
-
-def _host_and_target(url: str) -> tuple[str, str]:
-    """Values of the Host header and the request line; urllib would refuse some URLs that a browser fetches."""
-    rest = url.partition("://")[2].partition("#")[0]
-    path = _PATH_START.search(rest)
-    end = path.start() if path is not None else len(rest)
-    target = rest[end:]
-    return rest[:end].rpartition("@")[2], target if target.startswith("/") else f"/{target}"
-
-
-def _status_line(exchange: Exchange) -> str:
-    # HTTP/2 has no status line; readers parse that of HTTP/1.1, and WARC-Protocol keeps the truth.
-    protocol = exchange.protocol if exchange.protocol in _WRITTEN_PROTOCOLS else "HTTP/1.1"
-    return f"{protocol} {exchange.status} {responses.get(exchange.status, '')}"
 
 
 def _one_line(text: str) -> str:

@@ -33,8 +33,8 @@ IMPORTS = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "a
 CALLS = {
     "engine": (830, 910),
     "frontier": (615, 670),
-    "download": (350, 350),
-    "crawl, progress, the rest of ours": (290, 340),
+    "download": (390, 390),
+    "crawl, progress, the rest of ours": (230, 280),
     "store": (205, 275),
     "credit": (140, 190),
     "parse": (185, 960),
