@@ -100,8 +100,8 @@ def taken(native: Native, found: list[Any], **changes: Any) -> tuple[int, dict[s
     links: dict[str, Any] = {}
     given = {"other": left.append, "resolve": joined, "made": MADE} | changes
     places = "http://any.invalid", "http://host", "http://host/folder"
-    known: tuple[dict[str, Any], ...] = changes.get("known", ({}, {}, {}))
-    how = given["other"], links, given["resolve"], given["made"], known, places
+    targets: dict[str, Any] = {}
+    how = given["other"], targets, links, given["resolve"], given["made"], places
     return native.anchors(found, *how, 8000, WEB, 250), links, left
 
 
@@ -128,20 +128,6 @@ def test_what_it_takes(native: Native) -> None:
     assert count == 4
     assert list(links) == ["http://host//x", "http://any.invalid/http://h/", "http://host/folder/z"]
     assert left == [("a", {"href": "#"}, "t"), *found[-2:]]
-
-
-def test_what_is_known_of_a_place(native: Native) -> None:
-    """It is not resolved again, where it is known from that place; what is known to be no URL is for the twin."""
-    found = [("a", {"href": href}, "t") for href in ("/x", "x", "http://h/", "/no")]
-    known: tuple[dict[str, Url | None], ...] = (
-        {},
-        {"/x": Url("http://known/x", "known"), "x": None, "/no": None},
-        {"/x": None},
-    )
-    count, links, left = taken(native, found, known=known)
-    assert count == 3
-    assert list(links) == ["http://known/x", "http://host/folder/x", "http://any.invalid/http://h/"]
-    assert left == [found[3]]
 
 
 def fail(*_: object) -> Any:
@@ -192,9 +178,7 @@ def test_a_list_that_shrinks_meanwhile(native: Native) -> None:
     assert taken(native, found, other=lambda _: found.clear())[0] == 0
 
 
-@pytest.mark.parametrize(
-    "wrong", [(), ([],), (None,) * 10, ([], None, {}, None, None, ({}, {}), ("a", "b"), 1, WEB, 1)]
-)
+@pytest.mark.parametrize("wrong", [(), ([],), (None,) * 10, ([], None, {}, {}, None, None, ("a", "b"), 1, WEB, 1)])
 def test_other_arguments(native: Native, wrong: tuple[object, ...]) -> None:
     """A caller's mistake is a TypeError."""
     with pytest.raises(TypeError):

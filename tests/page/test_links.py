@@ -7,7 +7,6 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 from random import Random
-from typing import Any
 from urllib.parse import urldefrag
 
 import lxml.html
@@ -19,10 +18,9 @@ from realweb import tool
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, SCHEMES, TREE_SIZE, URL_LENGTH, AnyLimit
-from sitecrawl.page import link_set
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import PageOptions, read_page
-from sitecrawl.urls.url import WEB, Url, parse, parse_or_none
+from sitecrawl.urls.url import parse
 
 URL = "http://a.b/dir/page?q"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
@@ -384,28 +382,3 @@ def test_real_pages(real_pages: list[tuple[str, bytes]], targets_by_lxml: list[s
             differences[url] = (ours - theirs, theirs - ours)
     assert differences == {}
     assert count > 10 * SAMPLE
-
-
-def test_the_memory_of_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was asked for of late is not parsed again, from the same place; the rest goes."""
-    parsed: list[str] = []
-
-    def parsing(target: str, base: str, **bounds: Any) -> Url | None:
-        parsed.append(target)
-        return parse_or_none(target, base, **bounds)
-
-    monkeypatch.setattr(link_set, "parse_or_none", parsing)
-    monkeypatch.setattr(link_set, "_REMEMBERED", 4)
-    memory = link_set._Memory()
-
-    def asked(*targets: str, place: str = "http://a.example") -> list[str]:
-        parsed.clear()
-        for target in targets:
-            assert memory.resolve(target, place, 8000, WEB) == parse_or_none(target, f"{place}/", schemes=WEB)
-        return parsed.copy()
-
-    assert asked("/1", "/2", "http://:bad", "/1", "http://:bad") == ["/1", "/2", "http://:bad"]
-    assert asked("/1", place="http://b.example") == ["/1"]
-    assert asked("/2", "http://:bad", "/3", "/4") == ["/3", "/4"]
-    assert asked("/2", "/1") == ["/1"]
-    assert sum(map(len, [*memory._young.values(), *memory._old.values()])) <= 8

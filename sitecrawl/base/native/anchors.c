@@ -10,20 +10,21 @@
 #include <string.h>
 
 enum { ELSEWHERE = 0, DONE = 1, COUNTED = 2, FAILED = -1 };
-enum { ANY_ORIGIN = 0, ORIGIN = 1, DIRECTORY = 2, PLACES = 3, NO_PLACE = -1 }; /* of an absolute URL, `/path`, `path` */
 enum { GIVEN = 5 }; /* URL, host, text, kind, nofollow: the first fields of a link */
 
 typedef struct {
+    PyObject *targets;    /* dict: what stands in an href, without fragment, to its Url, or None */
     PyObject *links;      /* dict: the URL of each link to the link */
-    PyObject *resolve;    /* target, place, length, schemes to Url, or None */
+    PyObject *resolve;    /* target, directory, length, schemes to Url, or None */
     PyObject *type;       /* of links, with a slot for each field and without arguments of its own to `__new__` */
     PyObject *slots;      /* tuple: the descriptors of its fields */
     PyObject *defaults;   /* tuple: what stands in those that are not given */
     newfunc make;         /* what makes a link without its fields */
     descrsetfunc set;     /* what fills a slot */
     PyObject *no_arguments;
-    PyObject *places[PLACES]; /* what a target is relative to, without its slash */
-    PyObject *known[PLACES];  /* dicts: of each place, what stands in an href, without fragment, to its Url, or None */
+    PyObject *any_origin; /* what an absolute URL is relative to */
+    PyObject *origin;     /* what `/path` is relative to, without its slash */
+    PyObject *directory;  /* what `path` is relative to, the same */
     PyObject *max_length;
     PyObject *schemes;
     Py_ssize_t longest; /* targets and directories that are longer are not remembered */
@@ -45,37 +46,36 @@ static int begins(const char *bytes, Py_ssize_t length, const char *beginning) {
     return (size_t)length >= size && memcmp(bytes, beginning, size) == 0;
 }
 
-/* To which of the page's places a target is relative; `NO_PLACE` where the twin has to look. */
-static int place_of(const Page *page, const char *bytes, Py_ssize_t length) {
-    if (length == 0 || length > page->longest || PyUnicode_GetLength(page->places[DIRECTORY]) > page->longest) {
-        return NO_PLACE;
-    }
-    if (begins(bytes, length, "http://") || begins(bytes, length, "https://")) {
-        return ANY_ORIGIN;
-    }
-    if (bytes[0] == '/') {
-        return ORIGIN;
-    }
-    if (bytes[0] == '?' || (unsigned char)bytes[0] <= ' ' || memchr(bytes, ':', (size_t)length) != NULL) {
-        return NO_PLACE;
-    }
-    return DIRECTORY;
-}
-
-/* The Url of a target, new; NULL for the twin, which counts what is no URL, or with an error. */
-static PyObject *url_of(const Page *page, PyObject *target, const char *bytes, Py_ssize_t length) {
-    const int place = place_of(page, bytes, length);
-    PyObject *url = place == NO_PLACE ? NULL : PyDict_GetItemWithError(page->known[place], target);
-    if (url != NULL) {
-        return url == Py_None ? NULL : Py_NewRef(url);
-    }
-    if (place == NO_PLACE || PyErr_Occurred()) {
+/* To which of the page's places a target is relative, borrowed; NULL where the twin has to look. */
+static PyObject *place_of(const Page *page, const char *bytes, Py_ssize_t length) {
+    if (length == 0 || length > page->longest || PyUnicode_GetLength(page->directory) > page->longest) {
         return NULL;
     }
-    url = PyObject_CallFunctionObjArgs(page->resolve, target, page->places[place], page->max_length, page->schemes,
-                                       NULL);
-    if (url == Py_None) {
-        Py_CLEAR(url);
+    if (begins(bytes, length, "http://") || begins(bytes, length, "https://")) {
+        return page->any_origin;
+    }
+    if (bytes[0] == '/') {
+        return page->origin;
+    }
+    if (bytes[0] == '?' || (unsigned char)bytes[0] <= ' ' || memchr(bytes, ':', (size_t)length) != NULL) {
+        return NULL;
+    }
+    return page->directory;
+}
+
+/* The Url of a target, new; None where the page is known to have no such URL; NULL for the twin, or with an error. */
+static PyObject *url_of(const Page *page, PyObject *target, const char *bytes, Py_ssize_t length) {
+    PyObject *place, *url = PyDict_GetItemWithError(page->targets, target);
+    if (url != NULL || PyErr_Occurred()) {
+        return Py_XNewRef(url);
+    }
+    place = place_of(page, bytes, length);
+    if (place == NULL) {
+        return NULL;
+    }
+    url = PyObject_CallFunctionObjArgs(page->resolve, target, place, page->max_length, page->schemes, NULL);
+    if (url == Py_None || (url != NULL && PyDict_SetItem(page->targets, target, url) < 0)) {
+        Py_CLEAR(url); /* the twin counts what is no URL */
     }
     return url;
 }
@@ -179,7 +179,7 @@ static int read_element(const Page *page, PyObject *element) {
     if (url == NULL) {
         return PyErr_Occurred() ? FAILED : ELSEWHERE;
     }
-    outcome = add_link(page, url, PyTuple_GetItem(element, 2), kind);
+    outcome = url == Py_None ? DONE : add_link(page, url, PyTuple_GetItem(element, 2), kind);
     Py_DECREF(url);
     return outcome;
 }
@@ -205,18 +205,17 @@ static Py_ssize_t read_all(const Page *page, PyObject *found, PyObject *other) {
 }
 
 const char anchors_doc[] = PyDoc_STR(
-    "anchors(found, other, links, resolve, made, known, places, max_length, schemes, longest, /)\n--\n\n"
+    "anchors(found, other, targets, links, resolve, made, places, max_length, schemes, longest, /)\n--\n\n"
     "Adds the links of all elements that were found; returns how many of them `other` was not asked for.");
 
 PyObject *anchors(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *found, *other;
     Page page;
     Py_ssize_t counted = -1;
-    if (!PyArg_ParseTuple(args, "O!OO!O(OO!O!)(O!O!O!)(UUU)OOn:anchors", &PyList_Type, &found, &other, &PyDict_Type,
-                          &page.links, &page.resolve, &page.type, &PyTuple_Type, &page.slots, &PyTuple_Type,
-                          &page.defaults, &PyDict_Type, &page.known[ANY_ORIGIN], &PyDict_Type, &page.known[ORIGIN],
-                          &PyDict_Type, &page.known[DIRECTORY], &page.places[ANY_ORIGIN], &page.places[ORIGIN],
-                          &page.places[DIRECTORY], &page.max_length, &page.schemes, &page.longest)) {
+    if (!PyArg_ParseTuple(args, "O!OO!O!O(OO!O!)(UUU)OOn:anchors", &PyList_Type, &found, &other, &PyDict_Type,
+                          &page.targets, &PyDict_Type, &page.links, &page.resolve, &page.type, &PyTuple_Type,
+                          &page.slots, &PyTuple_Type, &page.defaults, &page.any_origin, &page.origin, &page.directory,
+                          &page.max_length, &page.schemes, &page.longest)) {
         return NULL;
     }
     if (look_up_slots(&page) < 0) {
