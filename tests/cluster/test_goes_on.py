@@ -62,7 +62,7 @@ def goes_on_elsewhere(redis: Server, folder: Path, path: str, *arguments: str) -
             seen = pages.looks[path]
             until(lambda: pages.looks[path] > seen + 3, "some more")
             idle.send(signal.SIGTERM)
-            assert idle.wait(PATIENCE) == 0, idle.log[-2000:]
+            assert idle.wait(PATIENCE) == 0, idle.complaints
             assert "Traceback" not in idle.log
     return pages.looks
 
@@ -137,7 +137,7 @@ def test_feeds_and_hubs_are_visited_again(redis: Server, tmp_path: Path) -> None
         known = set(news.looks)
         news.grow(2)
         workers[1].send(signal.SIGTERM)
-        assert workers[1].wait(PATIENCE) == 0, workers[1].log[-2000:]
+        assert workers[1].wait(PATIENCE) == 0, workers[1].complaints
         assert "Traceback" not in workers[1].log
         with closing(Database(tmp_path / "worker-1" / "job" / "db", hash_name=HASH_NAME)) as database:
             found = {record.url: record.news for record in read_sitemaps(database) if record.url in news.lists}

@@ -198,7 +198,7 @@ class TestStrangeRedis:
 
 def begin_again(redis: Server, folder: Path, seeds: str, **settings: Any) -> Worker:
     worker = Worker(folder, seeds, redis.url, **settings)
-    assert worker.wait() == 0, worker.log[-2000:]
+    assert worker.wait() == 0, worker.complaints
     return worker
 
 

@@ -28,7 +28,7 @@ def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -
         assert done.returncode == 0, done.stderr
         crawl = {"SITECRAWL_CLUSTER_CRAWL": "web"}
         with fleet(tmp_path, 2, web.seeds[0], redis.url, **crawl) as workers:
-            assert [worker.wait() for worker in workers] == [0, 0], [worker.log[-2000:] for worker in workers]
+            assert [worker.wait() for worker in workers] == [0, 0], [worker.complaints for worker in workers]
         assert {url for worker in workers for url in worker.pages()} == urls_of(web)
     alone = told_of(tmp_path / "alone")
     stores = [worker.folder / "job" for worker in workers]

@@ -151,7 +151,7 @@ class TestFaults:
                 return workers[0].process.poll() is not None
 
             until(flushed_to_the_end, "the end of the worker")
-            assert workers[0].process.returncode == 0, workers[0].log[-2000:]
+            assert workers[0].process.returncode == 0, workers[0].complaints
             assert stored(workers).keys() == urls_of(web)
 
     @pytest.mark.deep
@@ -182,7 +182,7 @@ class TestFaults:
             proxy.stall()
             until(lambda: not are_lent(client), "Redis takes back what it has lent")
             proxy.resume()
-            assert workers[0].wait() == 0, workers[0].log[-2000:]
+            assert workers[0].wait() == 0, workers[0].complaints
             pages = stored(workers)
             assert pages.keys() == urls_of(web)
             assert set(pages.values()) == {1}

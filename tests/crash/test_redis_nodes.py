@@ -26,7 +26,7 @@ def says(workers: list[Worker], text: str) -> bool:
     """Whether one of them has said so; if all have ended without, there is nothing to wait for any more."""
     are_over = all(worker.process.poll() is not None for worker in workers)
     has_said = any(text in worker.log for worker in workers)
-    assert has_said or not are_over, workers[0].log[-2000:]
+    assert has_said or not are_over, workers[0].complaints
     return has_said
 
 
@@ -47,7 +47,7 @@ def test_failover(tmp_path: Path) -> None:
         until(lambda: fetched(old) > had + 30, "pages of which the replica knows nothing")
         servers.master.kill()
         until(lambda: says(workers, "Waiting for Redis: "), "a worker says that it waits")
-        assert [worker.wait() for worker in workers] == [0, 0], workers[0].log[-2000:]
+        assert [worker.wait() for worker in workers] == [0, 0], workers[0].complaints
         checked = command("check-crawl", servers.url)
         assert checked.returncode == 0, checked.stdout + checked.stderr
         pages = stored(workers)
@@ -70,7 +70,7 @@ def test_failover_of_confirmed_writes(tmp_path: Path) -> None:
         servers.master.kill()
         until(servers.has_taken_over, "the replica is master")
         servers.mend()
-        assert workers[0].wait() == 0, workers[0].log[-2000:]
+        assert workers[0].wait() == 0, workers[0].complaints
         pages = stored(workers)
     assert pages.keys() == urls_of(web)
     assert set(pages.values()) == {1}
@@ -89,7 +89,7 @@ def test_slots_move(runs: Callable[[], str], tmp_path: Path) -> None:
         for shard in range(SHARDS):
             with moving_slot(nodes, f"sitecrawl:{{generic.{shard}}}:state"):
                 until(lambda: says(workers, "a slot is on its way to another node"), "a worker says that it waits")
-        assert workers[0].wait() == 0, workers[0].log[-2000:]
+        assert workers[0].wait() == 0, workers[0].complaints
         pages = stored(workers)
     assert pages.keys() == urls_of(web)
     assert set(pages.values()) == {1}

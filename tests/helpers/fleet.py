@@ -122,6 +122,12 @@ class Worker:
         path = self.folder / "log"
         return path.read_text() if path.exists() else ""
 
+    @property
+    def complaints(self) -> str:
+        """The last warnings and errors of its log, and its end: what a failed test shows."""
+        found = [line for line in self.log.splitlines() if " ERROR: " in line or " WARNING: " in line]
+        return "\n".join([*found[-12:], self.log[-500:]])
+
     def pages(self) -> list[str]:
         if not (self.folder / "job" / "pages.sqlite").exists():
             return []
