@@ -65,7 +65,7 @@ class Command(ReadingCommand):
                 robots_agent(self.settings),
             )
             if opts.http is None:
-                from sitecrawl.plugins.agent.serving import server_of  # noqa: PLC0415 - as above
+                from sitecrawl.plugins.agent.mcp_server import server_of  # noqa: PLC0415 - as above
 
                 server_of(crawl).run("stdio")
             else:
@@ -77,7 +77,7 @@ def _serve(crawl: StoredCrawl, port: int) -> None:
 
     import uvicorn  # noqa: PLC0415
 
-    from sitecrawl.plugins.agent.serving import app_of  # noqa: PLC0415
+    from sitecrawl.plugins.agent.http_api import app_of  # noqa: PLC0415
 
     given = os.environ.get(_TOKEN, "")
     token = given or secrets.token_urlsafe(24)
