@@ -12,9 +12,9 @@ few of them are fetched to see (a *test*). One that all of these agree with is t
 tested. Every number here is small, and has its reason beside it.
 
 What two views of one page show (`frontier.forms.views`) is no chance, and needs no support. Pages of a site where
-that has to be looked at differ at each fetch, so its tests fail for another title alone. Nor does a key that is
-called as sessions are, and has a value as theirs; its tests fail for another content, as other sites have pages
-behind such names.
+that has to be looked at differ at each fetch, so its tests fail for another title alone. A key that is called as
+sessions are, and has a value like theirs, needs none either; its tests fail for another content, as other sites have
+pages behind such names.
 
 A rule is one thing, but it need not hold for all URLs of its place: a forum says "there is no newer topic" at
 `view=next` whatever topic `t` names, and `t` alone names the topic. So what is counted is counted by *stratum*, the

@@ -354,15 +354,9 @@ class Forms:
         if last and learnt is not None and learnt.evidence.is_doubtful:
             self._give_up(host, learnt)
             return None
-        again = None
-        for key in self._tests.samples(section, learnt):
-            if (entry := self._test_entry(host, section, key)) is None:
-                continue
-            if self._tests.is_first(section, entry[1]):
-                return entry[0]
-            again = again or entry[0]
-        if again is not None:
-            return again
+        found = (self._test_entry(host, section, key) for key in self._tests.samples(section, learnt))
+        if (entry := self._tests.chosen(section, filter(None, found))) is not None:
+            return entry
         self._tests.found_none(host, section, last=last)
         if last and learnt is not None and learnt.evidence.is_unproven:
             self._give_up(host, learnt)

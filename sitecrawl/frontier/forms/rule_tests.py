@@ -17,7 +17,7 @@ Kinds and classes are in memory only: after a restart kinds are read off what wa
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import sqrt
@@ -215,15 +215,17 @@ class RuleTests:
             if (entry := section.queue.sample(self._judge.random)) is not None:
                 yield entry[RANK_BYTES:]
 
-    def is_first(self, section: Section, its_class: bytes) -> bool:
-        """Whether a class has had no test; then this is one."""
-        known = self._classes[section.key]
-        if its_class in known:
-            return False
-        if len(known) >= _CLASSES:
-            known.clear()
-        known.add(its_class)
-        return True
+    def chosen(self, section: Section, entries: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+        """Of `entries`, each with its class, the first whose class has had no test, else the first; None of none."""
+        known, again = self._classes[section.key], None
+        for entry, its_class in entries:
+            if its_class not in known:
+                if len(known) >= _CLASSES:
+                    known.clear()
+                known.add(its_class)
+                return entry
+            again = again or entry
+        return again
 
     def found_none(self, host: Host, section: Section, *, last: bool) -> None:
         """None of the samples could be a test: there is none until something more of the host has been fetched.
