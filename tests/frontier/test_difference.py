@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from dust_strategies import A, drop, mirror, urls
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sitecrawl.frontier.forms.difference import difference, nearest
 from sitecrawl.frontier.forms.parts import split
 from sitecrawl.frontier.forms.rule_set import RuleSet
-from sitecrawl.frontier.forms.rules import CASE, INDEX, SLASH, Rule
+from sitecrawl.frontier.forms.rules import CASE, INDEX, SLASH, Rule, unpack
+
+odd = st.text("/;=&?+*-01aB.()", max_size=12)
 
 
 @given(urls(), urls())
@@ -22,6 +25,16 @@ def test_a_difference_makes_one_class_of_two(url, other):
         assert rule.covers(two)
         assert rule.form(one).text() == rule.form(two).text()
         assert together.form(one)[0].text() == together.form(two)[0].text()
+
+
+@given(odd, odd)
+def test_any_two_urls_can_be_compared(path, other):
+    """Signs that mean something in rules may stand anywhere in a URL: what two suggest can be stored and applied."""
+    one, two = split(f"{A}/{path}"), split(f"{A}/{other}")
+    for rule in difference(one, two):
+        assert unpack(rule.pack()) == rule
+        assert rule.covers(one)
+        assert rule.form(rule.form(two)).text() == rule.form(two).text()
 
 
 @pytest.mark.parametrize(
@@ -42,6 +55,10 @@ def test_a_difference_makes_one_class_of_two(url, other):
         ("/p/17?q=5&r=1", "/p/18?q=6", [drop("/p", "q", "r", "/1"), drop("/*", "q", "r", "/1")]),
         ("/(S(f3))/x.php?r=1", "/x.php?r=2", [drop("/x.php", "r", "/0-")]),
         ("/x.php?t=1", "/y.php?t=2", [drop("/", "t", "/0")]),
+        ("/x.php?/p/1", "/x.php?/p/2", [drop("/x.php", "&/p/1", "&/p/2")]),
+        ("/x.php?/0=1", "/x.php?/0=2", [drop("/x.php", "&/0")]),
+        ("/x.php?=1", "/x.php", [drop("/x.php", "&"), drop("/x.php", "&=1")]),
+        ("/x.php?t", "/x.php", [drop("/x.php", "t")]),
         ("/a/b/c", "/d/e/c", []),
         ("/a/b/c", "/c", []),
         ("/a", "/a", []),

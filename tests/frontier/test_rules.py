@@ -46,6 +46,7 @@ def test_what_is_no_rule(packed):
     [
         (drop("/x.php", "sid"), 'without "sid" in /x.php'),
         (drop("/*", "a", "b=0", "/1-"), 'without "a", "b=0" and path segment 2 in /*'),
+        (drop("/*", "&/0"), 'without "/0" in /*'),
         (drop("/*", "/0"), "without path segment 1 in /*"),
     ],
 )

@@ -8,7 +8,7 @@ from sitecrawl.frontier.forms.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rul
 
 A = "http://a.example"
 segments = st.sampled_from(["a", "B", "b", "p17", "x.php", "index.html", "*", "s%2Fx", "f3", "S"])
-keys = st.sampled_from(["t=1", "t=2", "sid=9", "sid", "view=print", "start=0", "Z=%C3%A4"])
+keys = st.sampled_from(["t=1", "t=2", "sid=9", "sid", "view=print", "start=0", "Z=%C3%A4", "/p/1", "/1=2", "=2"])
 places = st.sampled_from(["/", "/*", "/a", "/*/*", "/a/*", "/*/*/*", "/x.php", "/*/x.php", "/*/*.html"])
 
 
@@ -21,7 +21,9 @@ def mirror(origin: str, other: str) -> Rule:
 
 
 hosts = st.sampled_from([A, "http://www.a.example", "https://a.example"])
-slots = st.sampled_from(["t", "sid", "view", "start", "start=0", ";v", "/0", "/1", "/3", "/0-", "/2-"])
+slots = st.sampled_from(
+    ["t", "sid", "view", "start", "start=0", ";v", "&/p/1", "&/1", "&", "/0", "/1", "/3", "/0-", "/2-"]
+)
 rules = st.one_of(
     st.builds(Rule, st.just(DROP), places, st.lists(slots, min_size=1, max_size=3, unique=True).map(tuple)),
     st.just(Rule(INDEX, what=("index.html",))),

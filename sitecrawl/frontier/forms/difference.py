@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sitecrawl.frontier.forms.parts import Parts, in_lower_case, places_of
-from sitecrawl.frontier.forms.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule, slots_of
+from sitecrawl.frontier.forms.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule, slot_of, slots_of
 
 MAX_POSITION: Final = 8
 """Path segments that are told apart."""
@@ -28,12 +28,12 @@ def difference(one: Parts, other: Parts) -> list[Rule]:
         return [spelled]
     if (path := _path(one, other)) is None or not names + path:
         return []
-    what = names + path
+    what = (*map(slot_of, names), *path)
     rest = slots_of(what).rest(max(one.segments, other.segments, key=len))
     rules = [Rule(DROP, place, what) for place in places_of(rest or ())]
     if len(what) == len(names) == 1 and (ours.keys() ^ theirs.keys()):  # it may be that value only
-        values = ours.get(names[0], ()) + theirs.get(names[0], ())
-        rules += [Rule(DROP, place, (f"{names[0]}={values[0]}",)) for place in one.places if len(values) == 1]
+        value, *more = ours.get(names[0], ()) + theirs.get(names[0], ())
+        rules += [Rule(DROP, place, (f"{what[0]}={value}",)) for place in one.places if value and not more]
     return rules
 
 

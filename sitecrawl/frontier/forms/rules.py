@@ -10,6 +10,7 @@ and no two URLs differ in one of them alone. A slot is written so:
 
     sid, ;sid     a key of the query, or of a path segment
     sid=3         the same, only where it has that value
+    &/sid, &      a key whose name begins with a slash, or is empty
     /2            the third path segment, which becomes a star
     /2-           the same, taken out: paths without it are of the class
 
@@ -67,11 +68,16 @@ class Slots(NamedTuple):
         return tuple([STAR if at in starred else segment for at, segment in enumerate(segments) if at not in away])
 
 
+def slot_of(name: str) -> str:
+    """The slot of the key with that name."""
+    return f"&{name}" if name[:1] in {"", "/"} else name
+
+
 @lru_cache(maxsize=1 << 10)
 def slots_of(what: tuple[str, ...]) -> Slots:
     """Raises `ValueError` for a position that is no number."""
     at = [slot[1:] for slot in what if slot[0] == "/"]
-    keys = frozenset(slot for slot in what if slot[0] != "/")
+    keys = frozenset(slot.removeprefix("&") for slot in what if slot[0] != "/")
     starred = tuple(int(n) for n in at if n[-1:] != "-")
     away = tuple(int(n[:-1]) for n in at if n[-1:] == "-")
     return Slots(keys, starred, away, max(starred + away, default=-1))
@@ -153,7 +159,7 @@ class Rule:
 
     def __str__(self) -> str:
         if self.kind == DROP:
-            keys = ", ".join(f'"{slot}"' for slot in self.what if slot[0] != "/")
+            keys = ", ".join(f'"{slot.removeprefix("&")}"' for slot in self.what if slot[0] != "/")
             path = ", ".join(slot[1:].rstrip("-") for slot in self.what if slot[0] == "/")
             segments = f"path segment {int(path) + 1}" if path.isdecimal() else f"path segments {path}"
             where = "anywhere" if self.place == ANYWHERE else f"in {self.place}"
