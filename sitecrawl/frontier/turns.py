@@ -5,8 +5,10 @@ clock at which their next fetch would end if they got their share of all fetches
 next, and the clock shows the turn of who was served last. What is not taken while nothing waits is gone. A strict
 order by some value would let whoever has most of it, or makes most of it, go first for ever.
 
-- A *section's* share is what it is worth (`worth`), beside the other circles of its host. Of the host's fetches other
-  orders have their part (`portfolio`).
+- A *section's* share is what it is worth (`worth`) times the root of how many of its URLs wait, beside the other
+  circles of its host. With equal shares ten short lists would have ten times the fetches of two hundred articles;
+  with shares by number what is small would wait for what is large. Of the host's fetches other orders have their
+  part (`portfolio`).
 - A *host's* share is the trust in it (`frontier.credit.trust`): it flows from the seeds, and no farm of hosts can
   make any. A sheet may give it so many times as much (`priority`).
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
 from operator import itemgetter
 from typing import Final
 
@@ -56,15 +59,18 @@ def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[
 
 def shares(sections: Sequence[Section]) -> list[float]:
     """How many turns each of `sections`, all of which wait, has for one of the best: above 0, and at most 1."""
-    best = max([section.worth for section in sections]) or 1.0
+    weights = [section.worth * sqrt(section.queued) for section in sections]
+    best = max(weights) or 1.0
     least = LEAST / len(sections)
     circles = defaultdict(list)
-    for section in sections:
-        circles[section.circle].append(section.worth)
+    for section, weight in zip(sections, weights, strict=True):
+        circles[section.circle].append(weight)
     if len(circles) == len(sections):
-        return [max(section.worth / best, least) for section in sections]
-    ratio = {circle: max(worths) / (sum(worths) or 1.0) for circle, worths in circles.items()}
-    return [max(section.worth / best * ratio[section.circle], least) for section in sections]
+        return [max(weight / best, least) for weight in weights]
+    ratio = {circle: max(its) / (sum(its) or 1.0) for circle, its in circles.items()}
+    return [
+        max(weight / best * ratio[section.circle], least) for section, weight in zip(sections, weights, strict=True)
+    ]
 
 
 def take_turn(host: Host, section: Section, entry: bytes) -> None:

@@ -18,10 +18,10 @@ from sitecrawl.frontier.urls.sections import Section
 ENTRY = Aopic().rank(Facts(1, 1)) + bytes(16)
 
 
-def section_of(number: int, worth: float, *, circle: int | None = None) -> Section:
+def section_of(number: int, worth: float, *, circle: int | None = None, queued: int = 1) -> Section:
     key = bytes(8) + number.to_bytes(4, "big")
     section = Section(key, f"/{number}", DiskQueue(None, key, empty=True))  # type: ignore[arg-type]
-    section.worth, section.queued = worth, 1
+    section.worth, section.queued = worth, queued
     if circle is not None:
         section.circle = circle.to_bytes(4, "big")
     return section
@@ -54,6 +54,12 @@ def test_nobody_waits_longer_than_is_said(worths):
     count = len(sections)
     taken = run(host_of(sections), sections, int(count * (count + 1) / LEAST) + count)
     assert {id(one) for one in taken} == {id(one) for one in sections}
+
+
+def test_in_proportion_to_the_root_of_what_waits():
+    """A list that is as good as the articles does not get as many turns as all of them."""
+    articles, short = section_of(1, 0.5, queued=100), section_of(2, 0.5)
+    assert shares([articles, short]) == pytest.approx([1, 0.1])
 
 
 def test_a_circle_has_one_share():
