@@ -1,8 +1,8 @@
 """Cache replacement, replayed: how many requests of a stream miss a cache of a given size?
 
-Requests are small numbers, one a URL. CLOCK is the product's own, as in a crawl; so is `FIRST`, its STATIC, which
-keeps what comes first. The others are what Broder, Najork and Wiener ("Efficient URL caching for World Wide Web
-crawling", WWW 2003) compare them with:
+Requests are small numbers, one a URL. CLOCK is the product's own, as in a crawl; `FIRST` keeps what comes first. The
+others are what Broder, Najork and Wiener ("Efficient URL caching for World Wide Web crawling", WWW 2003) compare them
+with:
 
 - `LRU` forgets what was asked for the longest time ago, and `RANDOM` any;
 - `STATIC` holds the most frequent URLs of the whole stream from the first request on, and never changes;
@@ -13,30 +13,41 @@ crawling", WWW 2003) compare them with:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from random import Random
 
-from sitecrawl.frontier.seen.cache import Cache
 from sitecrawl.frontier.seen.clock import Clock
-from sitecrawl.frontier.seen.static import StaticCache
 
 Stream = Sequence[int]
+
+
+class Cache(ABC):
+    """At most `capacity` keys, each of which was touched."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.misses = 0
+        """Touches that did not find their key."""
+
+    @abstractmethod
+    def touch(self, key: bytes) -> bool:
+        """True if `key` is in the cache, which notes that it was asked for; otherwise it comes in, if it may."""
+
+    def _count(self, *, known: bool) -> bool:
+        self.misses += not known
+        return known
 
 
 class Lru(Cache):
     """Forgets what was asked for the longest time ago."""
 
-    __slots__ = ()
-
-    name = "LRU"
-    _held: OrderedDict[bytes, None]
-
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
-        self._held = OrderedDict()
+        self._held: OrderedDict[bytes, None] = OrderedDict()
 
     def touch(self, key: bytes) -> bool:
         known = key in self._held
@@ -52,14 +63,9 @@ class Lru(Cache):
 class RandomCache(Cache):
     """Forgets any, in an order that is the same for every crawl."""
 
-    __slots__ = ("_chance", "_slots")
-
-    name = "RANDOM"
-    _held: set[bytes]
-
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
-        self._held = set()
+        self._held: set[bytes] = set()
         self._slots: list[bytes] = []
         self._chance = Random(0).random
 
@@ -78,16 +84,26 @@ class RandomCache(Cache):
             self._slots[slot] = key
         self._held.add(key)
 
-    def clear(self) -> None:
-        super().clear()
-        self._slots.clear()
+
+class First(Cache):
+    """Forgets nothing, and takes nothing in when it is full."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._held: set[bytes] = set()
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if not known and len(self._held) < self.capacity:
+            self._held.add(key)
+        return self._count(known=known)
 
 
 def infinite(stream: Stream, size: int) -> int:
     return len(set(stream))
 
 
-def policy(make: Callable[[int], Cache]) -> Callable[[Stream, int], int]:
+def policy(make: Callable[[int], Cache | Clock]) -> Callable[[Stream, int], int]:
     def misses(stream: Stream, size: int) -> int:
         cache = make(size)
         touch = cache.touch
@@ -152,7 +168,7 @@ POLICIES: dict[str, Callable[[Stream, int], int]] = {
     "CLOCK": policy(Clock),
     "RANDOM": policy(RandomCache),
     "STATIC": static,
-    "FIRST": policy(StaticCache),
+    "FIRST": policy(First),
     "INFINITE": infinite,
 }
 """Misses of a stream in a cache of so many entries."""

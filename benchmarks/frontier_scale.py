@@ -136,7 +136,7 @@ class Crawl:
         self.watch = Stopwatch()
         self.pages = 0
         self.now = 0.0
-        self._seen = CrawlSeen(directory / "seen", SeenOptions(bloom="auto"), hash_name=HASH_NAME)
+        self._seen = CrawlSeen(directory / "seen", SeenOptions(), hash_name=HASH_NAME)
         self.database = Database(directory / "db", hash_name=HASH_NAME)
         self.frontier = DiskFrontier(
             self.database,

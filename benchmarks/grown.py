@@ -61,7 +61,7 @@ class Crawl:
         self.frontier = DiskFrontier(
             self.database,
             order_named("aopic"),
-            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME),
+            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(), hash_name=HASH_NAME),
             host_key=self.fingerprints.host,
             fingerprint=self.fingerprint,
             listener=Unheard(),

@@ -87,7 +87,7 @@ def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterato
         frontier = DiskFrontier(
             database,
             order,
-            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME),
+            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(), hash_name=HASH_NAME),
             listener=Unheard(),
             host_key=fingerprint.host,
             fingerprint=lambda url: fingerprint.url(canonicalizer.canonical_href(url)),

@@ -3,7 +3,7 @@
     python benchmarks/scale.py --picture docs/scale.svg
     python benchmarks/scale.py --seen 10000000 --frontier 0
 
-The seen set (CLOCK cache, Bloom filter `rbloom`, exact set on disk) gets `--seen` new fingerprints of 16 bytes in
+The seen set (CLOCK cache, Bloom filter, exact set on disk) gets `--seen` new fingerprints of 16 bytes in
 batches of 1,000. At every mark a line says what it holds in memory (growth of the process), on disk, and what an
 operation takes: an add over the last `ADDS`, one flush included, then `LOOK_UPS` of known and of unknown keys. Times
 are the processor's, all threads together, so that RocksDB's merging in the background counts; in brackets, of the
@@ -79,7 +79,7 @@ class SeenSet:
     def __init__(self, directory: Path, capacity: int) -> None:
         self._directory = directory
         self._before = resident()
-        self._store = SeenStore(directory, SeenOptions("rbloom", capacity=capacity))
+        self._store = SeenStore(directory, SeenOptions(capacity=capacity))
         self.size = 0
 
     def grow(self, size: int) -> Cost:
@@ -155,7 +155,7 @@ def grow_seen(directory: Path, size: int, first: int, capacity: int) -> list[Row
     begun = time.perf_counter()
     seen.close()
     closed = time.perf_counter()
-    SeenStore(directory, SeenOptions("rbloom", capacity=capacity)).close(save=False)
+    SeenStore(directory, SeenOptions(capacity=capacity)).close(save=False)
     print(f"closed in {closed - begun:.1f} s, opened again in {time.perf_counter() - closed:.1f} s", flush=True)
     return rows
 

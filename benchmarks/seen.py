@@ -30,7 +30,6 @@ from pybloom_live import ScalableBloomFilter
 from scrapy.dupefilters import RFPDupeFilter
 
 from sitecrawl.frontier.seen.bloom import ScalableBloom
-from sitecrawl.frontier.seen.bloom_kinds import KINDS
 from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.exact import RocksSet
 from sitecrawl.frontier.seen.store import SeenOptions, SeenStore
@@ -85,12 +84,9 @@ def clock(_: Path) -> Contender:
     )
 
 
-def bloom(kind: str) -> Callable[[Path], Contender]:
-    def make(path: Path) -> Contender:
-        kept = ScalableBloom(KINDS[kind], capacity=1_000_000, error_rate=RATE)
-        return Contender(kept.add_many, kept.contains_many, lambda: kept.save(path / "filter", "benchmark"))
-
-    return make
+def bloom(path: Path) -> Contender:
+    kept = ScalableBloom(capacity=1_000_000, error_rate=RATE)
+    return Contender(kept.add_many, kept.contains_many, lambda: kept.save(path / "filter", "benchmark"))
 
 
 def exact(path: Path) -> Contender:
@@ -98,12 +94,9 @@ def exact(path: Path) -> Contender:
     return Contender(kept.add_many, kept.contains_many, kept.close)
 
 
-def tiers(options: SeenOptions) -> Callable[[Path], Contender]:
-    def make(path: Path) -> Contender:
-        store = SeenStore(path / "seen", options)
-        return Contender(store.seen.add_many, store.seen.contains_many, store.close)
-
-    return make
+def tiers(path: Path) -> Contender:
+    store = SeenStore(path / "seen", SeenOptions())
+    return Contender(store.seen.add_many, store.seen.contains_many, store.close)
 
 
 CONTENDERS: dict[str, Callable[[Path], Contender]] = {
@@ -111,11 +104,9 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
     "peer: Scrapy's RFPDupeFilter": scrapys_dupefilter,
     "peer: pybloom_live.ScalableBloomFilter": pybloom_scalable,
     "tier: Clock (65,536 entries)": clock,
-    "tier: ScalableBloom, pybloom-live": bloom("pybloom-live"),
-    "tier: ScalableBloom, rbloom": bloom("rbloom"),
+    "tier: ScalableBloom": bloom,
     "tier: RocksSet": exact,
-    "SeenSet, pybloom-live": tiers(SeenOptions("pybloom-live")),
-    "SeenSet, rbloom": tiers(SeenOptions("rbloom")),
+    "SeenSet": tiers,
 }
 
 
@@ -186,7 +177,7 @@ def check(keys: int, options: SeenOptions) -> int:
     rng, differences = Random(2), 0
     with tempfile.TemporaryDirectory() as folder:
         exact_set = RocksSet(Path(folder, "exact"), hash_name="benchmark")
-        filter_ = ScalableBloom(KINDS[options.bloom], capacity=options.capacity, error_rate=options.error_rate)
+        filter_ = ScalableBloom(capacity=options.capacity, error_rate=options.error_rate)
         seen = SeenSet(Clock(options.cache), filter_, exact_set)
         for adds in batches(rng.randrange(keys) for _ in range(keys)):
             expected = []
@@ -196,7 +187,7 @@ def check(keys: int, options: SeenOptions) -> int:
             differences += sum(map(bool.__ne__, seen.add_many(adds), expected))
             looks = [key_of(rng.randrange(keys)) for _ in range(BATCH)]
             differences += sum(map(bool.__ne__, seen.contains_many(looks), [key in reference for key in looks]))
-        print(f"{options.bloom}: {asdict(seen.stats)}", flush=True)
+        print(asdict(seen.stats), flush=True)
         differences += len(exact_set) != len(reference)
         exact_set.close()
     return differences
@@ -231,10 +222,9 @@ def main() -> None:
         print(json.dumps(asdict(measure(arguments.only, keys))))
         return
     capacity = 100 if arguments.quick else 1_000_000
-    for kind in KINDS:
-        if differences := check(keys, SeenOptions(kind, capacity=capacity)):
-            raise SystemExit(f"{kind}: {differences} answers differ from those of a Python set")
-        print(f"{kind}: {keys:,} adds and {keys:,} look-ups, no difference to a Python set", flush=True)
+    if differences := check(keys, SeenOptions(capacity=capacity)):
+        raise SystemExit(f"{differences} answers differ from those of a Python set")
+    print(f"{keys:,} adds and {keys:,} look-ups, no difference to a Python set", flush=True)
     table(keys)
 
 

@@ -35,7 +35,6 @@ from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.json_log import log_as_wanted
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.sharing import name_own_feeds, workers
-from sitecrawl.frontier.seen.bloom_kinds import kind_named
 from sitecrawl.http import Proxy, Verify
 
 logger = logging.getLogger(__name__)
@@ -224,7 +223,6 @@ def check_settings(settings: BaseSettings) -> None:
             ours = [known for known in SETTINGS if known.startswith("SITECRAWL_")]
             hint = meant(name, ours) or "; docs/settings.md names all"
             raise OptionError(f"There is no setting {name}{hint}")
-    kind_named(str(declared.SEEN_BLOOM.read(settings)))
     sheets(settings)
     workers(settings)
     if to_parent() is None:  # a worker writes none

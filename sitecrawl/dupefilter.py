@@ -79,8 +79,7 @@ class DupeFilter(RFPDupeFilter):
         self._report_opening()
 
     def _report_opening(self) -> None:
-        level = logging.INFO if self._options.has_set else logging.WARNING
-        logger.log(level, "URL-seen test: %s", self._store.seen.describe())
+        logger.info("URL-seen test: %s", self._store.seen.describe())
         if self._store.rebuilt is not None:
             logger.info("The Bloom filter was filled again from the exact set: %s", self._store.rebuilt)
 
@@ -90,8 +89,6 @@ class DupeFilter(RFPDupeFilter):
 
     def close(self, reason: str) -> None:
         """Make the set permanent, if it has a JOBDIR, and count what its tiers did as `seen/...`."""
-        if not self._options.has_set:
-            logger.warning("URL-seen test at the end: %s", self._store.seen.describe())
         self._closing.close()
         if self._stats is not None:
             for name, value in self._store.seen.figures().counts().items():

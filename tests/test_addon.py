@@ -138,7 +138,6 @@ OTHERS = {
     "SITECRAWL_EXPORTS": ["pages.csv"],
     "SITECRAWL_PLUGINS_OFF": ["webhooks"],
     "SITECRAWL_RENDER": "auto",
-    "SITECRAWL_SEEN_BLOOM": "rbloom",
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_USE": "search",
     "SITECRAWL_VERIFY_TLS": "require",
@@ -297,7 +296,11 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_CLUSTER_SHARDS", 1025, "a whole number from 1 to 1024"),
         ("SITECRAWL_LEASE_SECONDS", "0.5", "a number from 1 on"),
         ("SITECRAWL_ITEMS_TABLE", "x", "There is no setting SITECRAWL_ITEMS_TABLE any more: it is items"),
-        ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
+        (
+            "SITECRAWL_SEEN_BLOOM",
+            "rbloom",
+            "any more: the filter is pybloom-live. Leave it out",
+        ),
         ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
     ],
 )

@@ -17,7 +17,7 @@ from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 from waiting import PATIENCE, until
 
-from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.base.errors import CrawlDirectoryInUse
 from sitecrawl.dupefilter import DupeFilter
 
 OURS = "sitecrawl.dupefilter.DupeFilter"
@@ -104,7 +104,7 @@ def scrapys_items(tmp_path_factory: pytest.TempPathFactory, web: LocalWeb) -> Co
     "settings",
     [
         {},
-        {"SITECRAWL_SEEN_BLOOM": "auto", "SITECRAWL_SEEN_CACHE": 1},
+        {"SITECRAWL_SEEN_CACHE": 1},
     ],
     ids=["default", "tiny"],
 )
@@ -179,20 +179,6 @@ class TestDupeFilter:
             made(JOBDIR=str(tmp_path)).open()
         dupefilter.close("finished")
 
-    def test_a_wrong_setting_is_an_error(self) -> None:
-        """A misspelt filter ends the crawl before it begins."""
-        with pytest.raises(OptionError, match="No filter is called"):
-            made(SITECRAWL_SEEN_BLOOM="bloom").open()
-
-    def test_the_probabilistic_mode_warns(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A crawl that may lose pages says so, and how many."""
-        dupefilter = made(SITECRAWL_SEEN_BLOOM="md5:1000")
-        with caplog.at_level(logging.INFO, "sitecrawl.dupefilter"):
-            dupefilter.open()
-        dupefilter.close("finished")
-        assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
-        assert all("up to 100.00% of all new URLs" in record.getMessage() for record in caplog.records)
-
     @pytest.mark.parametrize(("debug", "lines"), [(False, 1), (True, 3)])
     def test_filtered_requests_are_counted_and_logged_as_scrapy_does(
         self, caplog: pytest.LogCaptureFixture, debug: bool, lines: int
@@ -222,7 +208,6 @@ class TestDupeFilter:
             "seen/asked": 5,
             "seen/cache_hits": 2,
             "seen/bloom_negatives": 2,
-            "seen/bloom_positives": 0,
             "seen/recent_hits": 1,
             "seen/buffer_hits": 0,
             "seen/disk_lookups": 0,

@@ -38,7 +38,7 @@ class Native(Protocol):
     def shown_vote(self, votes: bytearray, runs: bytes, /) -> None: ...
 
     def bloom_add(self, bits: Any, digest: bytes, size: int, slices: int, slice_bits: int, /) -> None:
-        """This and the next are those of `sitecrawl.frontier.seen.bloom_kinds`; `bits` is a buffer."""
+        """This and the next are those of `sitecrawl.frontier.seen.bloom`; `bits` is a buffer."""
 
     def bloom_has(self, bits: Any, digest: bytes, size: int, slices: int, slice_bits: int, /) -> bool: ...
 

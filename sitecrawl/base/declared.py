@@ -60,13 +60,8 @@ MAX_WANT_TIME: Final = Setting("SITECRAWL_MAX_WANT_TIME", 600.0, "seconds",
     "How long the crawl pauses if this machine [lacks something](faults.md#what-this-machine-lacks); 0: for ever.")
 
 # The seen set
-SEEN_BLOOM: Final = Setting("SITECRAWL_SEEN_BLOOM", "pybloom-live", "name",
-    "The filter: `pybloom-live`, `rbloom` (extra `fast`), `auto` or `md5:N`. It grows by itself, and takes two to "
-    "five bytes of memory a URL.")
 SEEN_CACHE: Final = Setting("SITECRAWL_SEEN_CACHE", 65_536, "URLs",
     "Popular URLs that are recognised without asking the filter. About 260 bytes of memory each.")
-SEEN_STATIC_FROM: Final = Setting("SITECRAWL_SEEN_STATIC_FROM", "", "a directory",
-    "An earlier crawl's, whose most important URLs the cache has places for; others come while there is room.")
 
 # Many workers
 WORKERS: Final = Setting("SITECRAWL_WORKERS", "1", "processes",
@@ -133,7 +128,8 @@ RETIRED: Final = {
     "SITECRAWL_LAMBDA_POLICY": "it is hosts, and with order=aopic-published pages",
     "SITECRAWL_GC_THRESHOLD": "it is 10,000 objects",
     "SITECRAWL_SITEMAP_PRICE": "it is 3,600 seconds",
-    "SITECRAWL_SEEN_EXACT": "the exact set is asked, but for SITECRAWL_SEEN_BLOOM=md5:N",
+    "SITECRAWL_SEEN_BLOOM": "the filter is pybloom-live",
+    "SITECRAWL_SEEN_EXACT": "the exact set is always asked",
     "SITECRAWL_SEEN_ERROR_RATE": "it is 0.01",
     "SITECRAWL_DATABASE_TABLE": "it is pages",
     "SITECRAWL_ITEMS_TABLE": "it is items",

@@ -274,14 +274,12 @@ class Progress:
         if self._crawl is None:
             has_pages = any(200 <= status < 300 for status in traffic.statuses)
             return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
-        seen = None if self._crawl.ours.is_replaced else self._crawl.ours.local.seen
         told = replace(
             told,
             refusals=self._crawl.refusals.run.rows(),
             causes=self._crawl.outcomes.causes,
             certificates=self._crawl.outcomes.whole.distrusted(),
             has_pages_fetched=not self._crawl.outcomes.are_none(self._crawl.frontier.figures.fetched),
-            missed=seen.measured_error() if seen is not None and seen.exact is None else None,
         )
         told = _with_crawl(told, self._crawl, finished=reason in BY_ITSELF)
         has_done_nothing = reason == FINISHED and not traffic.responses and self._crawl.directory.resumed

@@ -54,8 +54,6 @@ class Summary:
     """Command that goes on with the crawl; None if nothing is left to do."""
     again: str | None = None
     """Command that looks for what is new, if this run found nothing to do; else None."""
-    missed: float | None = None
-    """Measured share of new URLs that a seen test without a set takes for seen; None with a set."""
     facts: Sequence[str] = ()
     """Facts about nearly all pages of a host."""
     causes: Sequence[CauseCount] = ()
@@ -119,9 +117,6 @@ class Summary:
         )
         yield from self._said_no()
         yield from self._totals()
-        if self.missed is not None:
-            about = f"{self.missed:.2%} of new ones at the end, as measured: no set is behind the filter"
-            yield "URLs missed", None, about
         for number, fact in enumerate(self.facts[:_WORST]):
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > _WORST:

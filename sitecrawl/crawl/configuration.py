@@ -219,8 +219,5 @@ def revealed(text: str, *, name: str) -> str:
 
 
 def seen(settings: BaseSettings) -> SeenOptions:
-    """Options from the `SITECRAWL_SEEN_*` settings."""
-    return SeenOptions(
-        bloom=declared.SEEN_BLOOM.read(settings),
-        cache=declared.SEEN_CACHE.read(settings),
-    )
+    """Options from `SITECRAWL_SEEN_CACHE`."""
+    return SeenOptions(cache=declared.SEEN_CACHE.read(settings))

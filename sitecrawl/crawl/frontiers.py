@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -147,14 +147,7 @@ class FrontierFactory:
         return shared_frontier(joined, database, make, self._seen(), listener)
 
     def _seen(self) -> CrawlSeen:
-        options = configuration.seen(self._settings)
-        if before := declared.SEEN_STATIC_FROM.read(self._settings):
-            from sitecrawl.frontier.reader import FrontierReader  # noqa: PLC0415 - for those who name one
-
-            with FrontierReader(Path(before)) as reader:
-                keys = tuple(self._fingerprint(url.url) for url in reader.top_urls(options.cache))
-            options = replace(options, popular=keys)
-        return CrawlSeen(self._filter_file, options, hash_name=HASH_NAME)
+        return CrawlSeen(self._filter_file, configuration.seen(self._settings), hash_name=HASH_NAME)
 
     def _over(
         self, database: Database, seen: SeenKeeper, listener: Listener, territory: Territory | None = None

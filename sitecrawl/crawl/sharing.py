@@ -14,7 +14,7 @@ from sitecrawl.base import declared
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.base.expressions import expression
 from sitecrawl.cluster.address import ClusterOptions
-from sitecrawl.crawl.configuration import secret, seen
+from sitecrawl.crawl.configuration import secret
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.frontier.urls.order import order_named
 
@@ -54,11 +54,6 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     if params is None:
         return None
     _check_frontier(settings)
-    if not seen(settings).has_set:
-        raise OptionError(
-            "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
-            "leave out SITECRAWL_SEEN_BLOOM=md5:N"
-        )
     order_named(declared.ORDER.read(settings))
     return ClusterOptions(
         redis=params,

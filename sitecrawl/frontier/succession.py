@@ -12,6 +12,7 @@ from itertools import chain
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.host import Host
 from sitecrawl.frontier.urls.tables import UrlTable
@@ -56,7 +57,7 @@ def _goes_on(visit: Visit, after: DiskFrontier, now: float) -> bool:
 class SeenBefore:
     """Keeps the seen set of a frontier that is succeeded, for URLs that have `come` as well (a `SeenKeeper`).
 
-    What has gone stays in the filter: the exact set has the last word, so there must be one.
+    What has gone stays in the filter: the exact set has the last word.
     """
 
     def __init__(self, before: SeenSet, come: Iterable[bytes], cache: int) -> None:
@@ -66,12 +67,10 @@ class SeenBefore:
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
         before = self._before
-        seen = SeenSet(type(before.cache)(self._cache), before.bloom, urls)
+        seen = SeenSet(Clock(self._cache), before.bloom, urls)
         seen.stats = before.stats
-        if before.exact is not None:
-            urls.lookups = before.exact.lookups
-        if seen.bloom is not None:
-            seen.fill(chain(before.stop_filling(), self._come))
+        urls.lookups = before.exact.lookups
+        seen.fill(chain(before.stop_filling(), self._come))
         return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None:

@@ -15,9 +15,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "seen.py"
 
 
 def test_the_quick_form_finds_no_difference() -> None:
-    """Twenty thousand random adds and look-ups through filters that grow, and a line for every contender."""
+    """Twenty thousand random adds and look-ups through a filter that grows, and a line for every contender."""
     words = [sys.executable, str(SCRIPT), "--quick"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE)
-    for kind in ("pybloom-live", "rbloom"):
-        assert f"{kind}: 20,000 adds and 20,000 look-ups, no difference to a Python set" in done.stdout
-    assert done.stdout.count("\n| ") == 10
+    assert "20,000 adds and 20,000 look-ups, no difference to a Python set" in done.stdout
+    assert done.stdout.count("\n| ") == 8

@@ -4,6 +4,7 @@ tests/seen/test_bloom.py.
 
 from __future__ import annotations
 
+from binascii import hexlify
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from pybloom_live import BloomFilter
 
 from sitecrawl.base.compiled import Native
-from sitecrawl.frontier.seen.bloom_kinds import PybloomLayer, PybloomLive
+from sitecrawl.frontier.seen.bloom import Layer
 
 KEYS = st.lists(st.binary(min_size=16, max_size=16), max_size=20)
 SHAPES = [(1, 0.5), (20, 0.1), (40, 0.001), (10_000, 0.01), (10_000, 0.0001), (10_000, 1e-12)]
@@ -32,15 +33,14 @@ def native() -> Native:
 @pytest.mark.usefixtures("native")
 def test_bits(shape: tuple[int, float], added: list[bytes], asked: list[bytes]) -> None:
     """The same bits are set, and the same keys found."""
-    kind, twin = PybloomLive(), BloomFilter(shape[0], shape[1])
-    layer = PybloomLayer(BloomFilter(shape[0], shape[1]))
+    twin, layer = BloomFilter(shape[0], shape[1]), Layer(BloomFilter(shape[0], shape[1]))
     twin.capacity = layer.filter.capacity = 1_000  # it refuses more than it was made for
-    kind.fill(layer, map(kind.point, added))
     for key in added:
+        layer.add(hexlify(key))
         twin.add(key.hex(), skip_check=True)
     assert layer.filter.bitarray == twin.bitarray
     assert layer.filter.count == twin.count
-    assert [kind.point(key) in layer for key in added + asked] == [key.hex() in twin for key in added + asked]
+    assert [hexlify(key) in layer for key in added + asked] == [key.hex() in twin for key in added + asked]
 
 
 def test_numbers_of_eight_bytes(native: Native) -> None:
@@ -67,10 +67,10 @@ def test_what_is_no_layer(native: Native, size: int, slices: int, slice_bits: in
 @pytest.mark.usefixtures("native")
 def test_a_library_that_hashes_in_another_way(other: Callable[..., Any]) -> None:
     """Its own functions are asked then."""
-    made, kind = BloomFilter(100, 0.01), PybloomLive()
+    made = BloomFilter(100, 0.01)
     made.make_hashes = other(made.make_hashes)
-    layer = PybloomLayer(made)
-    kind.fill(layer, [kind.point(b"one")])
-    assert kind.point(b"one") in layer
-    assert kind.point(b"two") not in layer
+    layer = Layer(made)
+    layer.add(hexlify(b"one"))
+    assert hexlify(b"one") in layer
+    assert hexlify(b"two") not in layer
     assert made.count == 1

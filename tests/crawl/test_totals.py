@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import closing
 from copy import copy
 from functools import partial
@@ -67,15 +66,3 @@ def test_a_crawl_shows_them(tmp_path: Path) -> None:
         + (figures.disk_lookups)
     )
     assert "URL-seen test: CLOCK cache of 65,536 URLs, Bloom filter pybloom-live at 0.01, exact set" in log
-
-
-def test_what_a_filter_alone_misses_is_told(tmp_path: Path) -> None:
-    """At the start, at the end and in the summary, measured; no disk is asked."""
-    with site() as web:
-        table = {"SITECRAWL_SEEN_BLOOM": "md5:100003", "SITECRAWL_SEEN_CACHE": 1}
-        log = crawl(f"{web.root}/", tmp_path / "job", **TELLING, **table).stderr
-    assert log.count("no exact set: up to 100.00% of all new URLs are taken for seen and never fetched (0.0") == 2
-    assert re.search(r"URLs missed +0\.0\d% of new ones at the end, as measured", log)
-    found = stats_of(log)
-    assert found["seen/bloom_positives"] > 0
-    assert found["seen/recent_hits"] == found["seen/disk_lookups"] == 0

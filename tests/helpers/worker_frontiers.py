@@ -18,6 +18,7 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Keys, Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.seen.bloom import ScalableBloom
 from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.crawl_seen import SeenKeeper
@@ -33,10 +34,12 @@ PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_f
 
 
 class PlainSeen:
-    """A seen set of the frontier's own table alone."""
+    """A small seen set over the frontier's own table."""
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
-        return SeenSet(Clock(2), None, urls)
+        seen = SeenSet(Clock(2), ScalableBloom(capacity=100, error_rate=0.1), urls)
+        seen.rebuild_gradually(urls.keys(), len(urls))
+        return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None: ...
 

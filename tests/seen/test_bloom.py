@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybloom_live import BloomFilter
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError, StorageError
-from sitecrawl.frontier.seen.bloom import MAGIC, VERSION, ScalableBloom, load_bloom
-from sitecrawl.frontier.seen.bloom_kinds import KINDS, Kind, kind_named
+from sitecrawl.frontier.seen.bloom import MAGIC, VERSION, Layer, ScalableBloom, load_bloom
 
 keys_of_16 = st.binary(min_size=16, max_size=16)
 
@@ -28,14 +28,9 @@ def random_keys(count: int, seed: int) -> list[bytes]:
     return [rng.randbytes(16) for _ in range(count)]
 
 
-@pytest.fixture(params=list(KINDS))
-def kind(request: pytest.FixtureRequest) -> Kind:
-    return KINDS[request.param]
-
-
 @pytest.fixture(params=[1, 2, 1000], ids="first layer of {}".format)
-def bloom(request: pytest.FixtureRequest, kind: Kind) -> ScalableBloom:
-    return ScalableBloom(kind, capacity=request.param, error_rate=0.01)
+def bloom(request: pytest.FixtureRequest) -> ScalableBloom:
+    return ScalableBloom(capacity=request.param, error_rate=0.01)
 
 
 class TestContract:
@@ -70,120 +65,99 @@ class TestContract:
         bloom.add_many(keys)
         assert all(bloom.contains_many(keys))
 
-    def test_it_says_its_name_and_rate(self, bloom: ScalableBloom) -> None:
-        """Name and error rate are what the log and the file are made of."""
-        assert bloom.name in KINDS
+    def test_it_says_its_rate(self, bloom: ScalableBloom) -> None:
+        """The error rate is in the log and in the file."""
         assert bloom.error_rate == 0.01
 
 
-@pytest.mark.parametrize("name", KINDS)
 @given(keys=st.lists(keys_of_16, max_size=60), cut=st.integers(0, 60))
-def test_against_a_set(name: str, keys: list[bytes], cut: int) -> None:
+def test_against_a_set(keys: list[bytes], cut: int) -> None:
     """Every key of a Python set is found, however the adds were cut into batches."""
-    bloom = ScalableBloom(KINDS[name], capacity=1, error_rate=0.001)
+    bloom = ScalableBloom(capacity=1, error_rate=0.001)
     bloom.add_many(keys[:cut])
     bloom.add_many(keys[cut:])
     assert all(bloom.contains_many(keys))
     assert len(bloom) == len(keys)
 
 
-def test_it_grows_by_doubling(kind: Kind) -> None:
+def test_it_grows_by_doubling() -> None:
     """Capacities 1, 2, 4: seven keys fill three layers, and the eighth begins a fourth."""
-    bloom = ScalableBloom(kind, capacity=1, error_rate=0.01)
+    bloom = ScalableBloom(capacity=1, error_rate=0.01)
     for count, layers in ((1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4)):
         bloom.add_many(random_keys(count - len(bloom), count))
         assert len(bloom._layers) == layers
 
 
-def test_a_cleared_filter_expects_what_it_is_told(kind: Kind) -> None:
+def test_a_cleared_filter_expects_what_it_is_told() -> None:
     """After a rebuild the known keys are in one layer, so a look-up asks one layer."""
-    bloom = ScalableBloom(kind, capacity=1, error_rate=0.01)
+    bloom = ScalableBloom(capacity=1, error_rate=0.01)
     bloom.clear(1000)
     bloom.add_many(random_keys(1000, 1))
     assert len(bloom._layers) == 1
 
 
-def test_its_memory_is_known(kind: Kind) -> None:
+def test_its_memory_is_known() -> None:
     """`memory` is what the layers' bits take, within 2%."""
-    bloom = ScalableBloom(kind, capacity=10_000, error_rate=0.01)
+    bloom = ScalableBloom(capacity=10_000, error_rate=0.01)
     bloom.add_many(random_keys(50_000, 1))
-    taken = sum(len(kind.dump(layer)) for layer in bloom._layers)
+    taken = sum(len(layer.dump()) for layer in bloom._layers)
     assert bloom.memory() == pytest.approx(taken, rel=0.02)
 
 
 @pytest.mark.parametrize("capacity", [1, 7, 64, 1000, 12_345])
-def test_the_size_of_a_layer_is_known_before_it_is_written(kind: Kind, capacity: int) -> None:
+def test_the_size_of_a_layer_is_known_before_it_is_written(capacity: int) -> None:
     """The file names the sizes of all layers before the first of them."""
-    layer = kind.layer(capacity, 0.001)
-    kind.fill(layer, [kind.point(bytes(16))])
-    assert kind.size(layer) == len(kind.dump(layer))
+    layer = Layer(BloomFilter(capacity, 0.001))
+    layer.add(bytes(16).hex().encode())
+    assert layer.size() == len(layer.dump())
 
 
-def test_a_save_copies_one_layer_at_a_time(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_copies_one_layer_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hundred megabytes of layers are not two hundred more while they are written."""
-    bloom = ScalableBloom(kind, capacity=100, error_rate=0.01)
+    bloom = ScalableBloom(capacity=100, error_rate=0.01)
     bloom.add_many(random_keys(700, seed=1))
     alive: list[weakref.ref[Copy]] = []
-    dump = kind.dump
+    dump = Layer.dump
 
     class Copy(bytearray):
         """Bytes whose end can be noticed."""
 
-    def dumped(layer: object) -> Copy:
+    def dumped(layer: Layer) -> Copy:
         assert not [copy for copy in alive if copy() is not None]
         copy = Copy(dump(layer))
         alive.append(weakref.ref(copy))
         return copy
 
-    monkeypatch.setattr(kind, "dump", dumped)
+    monkeypatch.setattr(Layer, "dump", dumped)
     bloom.save(tmp_path / "filter", "hash-1")
     assert len(alive) == 3 + 1  # three layers, and the witness of the hash function
 
 
 @pytest.mark.parametrize(("capacity", "error_rate"), [(0, 0.01), (-5, 0.01), (1, 0), (1, 1), (1, -0.1), (1, 2)])
-def test_an_impossible_filter_is_refused(kind: Kind, capacity: int, error_rate: float) -> None:
+def test_an_impossible_filter_is_refused(capacity: int, error_rate: float) -> None:
     """A capacity below 1 or a rate outside of (0, 1) is an error."""
     with pytest.raises(OptionError):
-        ScalableBloom(kind, capacity=capacity, error_rate=error_rate)
-
-
-class TestKindNamed:
-    def test_auto_is_the_fastest_that_is_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """`auto` takes rbloom where it is there, and pybloom-live elsewhere."""
-        assert kind_named("auto").name == "rbloom"
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        assert kind_named("auto").name == "pybloom-live"
-
-    def test_a_missing_library_is_an_error_that_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who asks for rbloom by name does not silently get something slower."""
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        with pytest.raises(OptionError, match=r"sitecrawl\[fast\]"):
-            kind_named("rbloom")
-
-    def test_an_unknown_name_lists_the_known_ones(self) -> None:
-        """A misspelt name is answered with the right ones."""
-        with pytest.raises(OptionError, match="pybloom-live, rbloom or md5:N"):
-            kind_named("bloomfilter")
+        ScalableBloom(capacity=capacity, error_rate=error_rate)
 
 
 class TestFile:
     @pytest.fixture
-    def file(self, kind: Kind, tmp_path: Path) -> Path:
+    def file(self, tmp_path: Path) -> Path:
         """A filter of 1,000 keys in seven layers."""
-        bloom = ScalableBloom(kind, capacity=10, error_rate=0.01)
+        bloom = ScalableBloom(capacity=10, error_rate=0.01)
         bloom.add_many(random_keys(1000, 1))
         bloom.save(tmp_path / "filter", "hash-1")
         return tmp_path / "filter"
 
     @staticmethod
-    def load(file: Path, kind: Kind, *, error_rate: float = 0.01, hash_name: str = "hash-1") -> ScalableBloom:
-        return load_bloom(file, kind.name, error_rate=error_rate, hash_name=hash_name)
+    def load(file: Path, *, error_rate: float = 0.01, hash_name: str = "hash-1") -> ScalableBloom:
+        return load_bloom(file, error_rate=error_rate, hash_name=hash_name)
 
-    def test_a_loaded_filter_answers_as_the_saved_one(self, file: Path, kind: Kind) -> None:
+    def test_a_loaded_filter_answers_as_the_saved_one(self, file: Path) -> None:
         """Every answer is the same, the wrong ones too, and it grows on from there."""
-        original = ScalableBloom(kind, capacity=10, error_rate=0.01)
+        original = ScalableBloom(capacity=10, error_rate=0.01)
         original.add_many(random_keys(1000, 1))
-        loaded = self.load(file, kind)
+        loaded = self.load(file)
         questions = random_keys(1000, 1) + random_keys(5000, 2)
         assert loaded.contains_many(questions) == original.contains_many(questions)
         assert len(loaded) == 1000
@@ -191,32 +165,32 @@ class TestFile:
             bloom.add_many(random_keys(1000, 3))
         assert loaded.contains_many(questions) == original.contains_many(questions)
 
-    def test_an_empty_filter_can_be_saved(self, kind: Kind, tmp_path: Path) -> None:
+    def test_an_empty_filter_can_be_saved(self, tmp_path: Path) -> None:
         """No keys are a filter too."""
-        ScalableBloom(kind, capacity=10, error_rate=0.01).save(tmp_path / "filter", "hash-1")
-        assert len(self.load(tmp_path / "filter", kind)) == 0
+        ScalableBloom(capacity=10, error_rate=0.01).save(tmp_path / "filter", "hash-1")
+        assert len(self.load(tmp_path / "filter")) == 0
 
-    def test_another_process_reads_it(self, file: Path, kind: Kind) -> None:
+    def test_another_process_reads_it(self, file: Path) -> None:
         """The hash does not depend on the process, as Python's own does."""
         program = (
             "import sys; from pathlib import Path; from random import Random\n"
             "from sitecrawl.frontier.seen.bloom import load_bloom\n"
-            "b = load_bloom(Path(sys.argv[1]), sys.argv[2], error_rate=0.01, hash_name='hash-1')\n"
+            "b = load_bloom(Path(sys.argv[1]), error_rate=0.01, hash_name='hash-1')\n"
             "r = Random(1); print(all(b.contains_many([r.randbytes(16) for _ in range(1000)])))"
         )
-        args = [sys.executable, "-c", program, str(file), kind.name]
+        args = [sys.executable, "-c", program, str(file)]
         done = subprocess.run(args, capture_output=True, text=True, check=True)
         assert done.stdout == "True\n"
 
-    def test_every_truncation_is_an_error(self, file: Path, kind: Kind) -> None:
+    def test_every_truncation_is_an_error(self, file: Path) -> None:
         """A file cut anywhere is corrupt, never a smaller filter."""
         whole = file.read_bytes()
         for size in [*range(40), *range(40, len(whole), max(97, len(whole) // 50)), len(whole) - 1]:
             file.write_bytes(whole[:size])
             with pytest.raises(CorruptFile, match="restore it"):
-                self.load(file, kind)
+                self.load(file)
 
-    def test_a_flipped_bit_is_an_error(self, file: Path, kind: Kind) -> None:
+    def test_a_flipped_bit_is_an_error(self, file: Path) -> None:
         """Damage in the header or the layers is found by the checksum."""
         whole = file.read_bytes()
         for place in range(12, len(whole), max(61, len(whole) // 80)):
@@ -224,49 +198,43 @@ class TestFile:
             damaged[place] ^= 1
             file.write_bytes(damaged)
             with pytest.raises(CorruptFile):
-                self.load(file, kind)
+                self.load(file)
 
-    def test_a_newer_format_is_refused(self, file: Path, kind: Kind) -> None:
+    def test_a_newer_format_is_refused(self, file: Path) -> None:
         """A later version's file is left alone, with advice."""
         whole = file.read_bytes()
         file.write_bytes(MAGIC + struct.pack("<I", VERSION + 1) + whole[12:])
         with pytest.raises(FormatMismatch, match="use the version that wrote it"):
-            self.load(file, kind)
+            self.load(file)
 
-    def test_a_foreign_file_is_refused(self, file: Path, kind: Kind) -> None:
+    def test_a_foreign_file_is_refused(self, file: Path) -> None:
         """Something else under that name is not read as a filter."""
         file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
         with pytest.raises(FormatMismatch, match="another kind of file"):
-            self.load(file, kind)
+            self.load(file)
 
     @pytest.mark.parametrize("wanted", [{"hash_name": "hash-2"}, {"error_rate": 0.02}])
-    def test_another_hash_or_rate_is_refused(self, file: Path, kind: Kind, wanted: dict[str, Any]) -> None:
+    def test_another_hash_or_rate_is_refused(self, file: Path, wanted: dict[str, Any]) -> None:
         """Keys of another hash would all look new."""
-        with pytest.raises(FormatMismatch, match="use the settings that wrote it"):
-            self.load(file, kind, **wanted)
+        with pytest.raises(FormatMismatch, match="it is made again"):
+            self.load(file, **wanted)
 
-    def test_another_filter_is_refused(self, file: Path, kind: Kind) -> None:
-        """The one library does not read the other's bits."""
-        other = next(k for k in KINDS.values() if k.name != kind.name)
-        with pytest.raises(FormatMismatch):
-            self.load(file, other)
+    def test_another_filter_is_refused(self, file: Path) -> None:
+        """A file that 0.2.0 wrote with `rbloom` is not read as one of pybloom-live."""
+        whole = file.read_bytes()
+        content = whole[:-4].replace(b'"pybloom-live"', b'"rbloom"      ')
+        file.write_bytes(content + struct.pack("<I", zlib.crc32(content)))
+        with pytest.raises(FormatMismatch, match="'filter': 'rbloom'"):
+            self.load(file)
 
-    def test_auto_reads_what_is_there(self, file: Path, kind: Kind) -> None:
-        """A filter is not given up because a faster library has come."""
-        loaded = load_bloom(file, "auto", error_rate=0.01, hash_name="hash-1")
-        assert loaded.name == kind.name
-        assert all(loaded.contains_many(random_keys(1000, 1)))
-
-    def test_a_library_that_hashes_differently_is_noticed(
-        self, file: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_library_that_hashes_differently_is_noticed(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The witness changes with the hash, although name and format stay."""
-        point = kind.point
-        monkeypatch.setattr(kind, "point", lambda key: point(key[:15] + bytes([key[15] ^ 255])))
+        add = Layer.add
+        monkeypatch.setattr(Layer, "add", lambda layer, point: add(layer, point[::-1]))
         with pytest.raises(FormatMismatch, match="witness"):
-            self.load(file, kind)
+            self.load(file)
 
-    def test_layers_that_do_not_fill_the_file_are_an_error(self, file: Path, kind: Kind) -> None:
+    def test_layers_that_do_not_fill_the_file_are_an_error(self, file: Path) -> None:
         """Lengths that lie are found even under a right checksum."""
         whole = file.read_bytes()
         size = struct.unpack_from("<I", whole, 12)[0]
@@ -276,28 +244,28 @@ class TestFile:
         content = whole[:12] + struct.pack("<I", len(encoded)) + encoded + whole[16 + size : -4]
         file.write_bytes(content + struct.pack("<I", zlib.crc32(content)))
         with pytest.raises(CorruptFile, match="do not fill the file"):
-            self.load(file, kind)
+            self.load(file)
 
-    def test_no_file_is_no_filter(self, kind: Kind, tmp_path: Path) -> None:
+    def test_no_file_is_no_filter(self, tmp_path: Path) -> None:
         """A missing file is told apart from a damaged one."""
         with pytest.raises(FileNotFoundError):
-            self.load(tmp_path / "filter", kind)
+            self.load(tmp_path / "filter")
 
-    def test_a_failed_save_keeps_the_old_file(self, file: Path, kind: Kind) -> None:
+    def test_a_failed_save_keeps_the_old_file(self, file: Path) -> None:
         """The new file takes the old one's place only when it is whole."""
         before = file.read_bytes()
         (file.parent / "filter.new").mkdir()
         with pytest.raises(StorageError):
-            ScalableBloom(kind, capacity=1, error_rate=0.01).save(file, "hash-1")
+            ScalableBloom(capacity=1, error_rate=0.01).save(file, "hash-1")
         assert file.read_bytes() == before
 
-    def test_the_file_is_what_the_documentation_says(self, file: Path, kind: Kind) -> None:
+    def test_the_file_is_what_the_documentation_says(self, file: Path) -> None:
         """Magic, version, header length, header, layers, checksum."""
         whole = file.read_bytes()
         magic, version, size = struct.unpack_from("<8sII", whole)
         assert (magic, version) == (b"SCBLOOM\n", 1)
         header = json.loads(whole[16 : 16 + size])
-        assert header["filter"] == kind.name
+        assert header["filter"] == "pybloom-live"
         assert header["hash"] == "hash-1"
         assert header["counts"] == [10, 20, 40, 80, 160, 320, 370]
         assert len(whole) == 16 + size + sum(header["sizes"]) + 4

@@ -9,6 +9,7 @@ from compiled_core import both_ways
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.seen.clock import Clock
 
 both = both_ways("sitecrawl.frontier.seen.clock.native")
@@ -92,3 +93,43 @@ def test_it_is_the_clock_of_the_paper(capacity: int, keys: list[bytes]) -> None:
         assert clock.touch(key) == textbook.touch(key)
         assert {k for k in keys if k in clock} == {slot[0] for slot in textbook.slots}
         assert len(clock) == len(textbook.slots) <= capacity
+    assert clock.hits + clock.misses == len(keys)
+
+
+@given(keys=few_keys)
+def test_with_room_for_all_a_key_is_missed_once(keys: list[bytes]) -> None:
+    """Nothing is forgotten before there is need to."""
+    clock = Clock(12)
+    clock.touch_many(keys)
+    assert clock.misses == len(set(keys)) == len(clock)
+
+
+@given(capacity=st.integers(1, 8), batches=st.lists(few_keys, max_size=5))
+def test_many_keys_are_touched_as_each_would_be(capacity: int, batches: list[list[bytes]]) -> None:
+    """The same cache, the same counters; what was missed comes with the first place where it was."""
+    one, many = Clock(capacity), Clock(capacity)
+    for keys in batches:
+        missed: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if not one.touch(key):
+                missed.setdefault(key, place)
+        assert many.touch_many(keys) == missed
+        assert (many.hits, many.misses) == (one.hits, one.misses)
+        assert [key in many for key in keys] == [key in one for key in keys]
+
+
+def test_clear_forgets_keys_and_keeps_counters() -> None:
+    """A cleared cache starts over, and its statistics go on."""
+    clock = Clock(2)
+    clock.touch_many([A, B, A])
+    clock.clear()
+    assert len(clock) == 0
+    assert A not in clock
+    assert [clock.touch(key) for key in (C, D, C, D)] == [False, False, True, True]
+    assert (clock.hits, clock.misses) == (3, 4)
+
+
+def test_a_cache_of_nothing_is_refused() -> None:
+    """A capacity below 1 is an error, not a cache that never hits."""
+    with pytest.raises(OptionError, match="1 or more"):
+        Clock(0)

@@ -8,7 +8,6 @@ from pathlib import Path
 from sitecrawl.base.hashing import HASH_NAME
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.seen.bloom import ScalableBloom
-from sitecrawl.frontier.seen.bloom_kinds import KINDS
 from sitecrawl.frontier.seen.exact import COMMIT, LAYOUT, RocksSet
 from sitecrawl.frontier.seen.files import read_file, write_file
 from sitecrawl.frontier.seen.store import MAGIC, VERSION
@@ -35,7 +34,7 @@ def test_the_example_of_a_key_file(tmp_path: Path) -> None:
 
 def test_the_example_of_a_filter(tmp_path: Path) -> None:
     """The header in the text is that of a filter with two layers and three keys."""
-    bloom = ScalableBloom(KINDS["rbloom"], capacity=2, error_rate=0.01)
+    bloom = ScalableBloom(capacity=2, error_rate=0.01)
     bloom.add_many([key(0), key(1), key(2)])
     bloom.save(tmp_path / "filter", HASH_NAME)
     content = (tmp_path / "filter").read_bytes()

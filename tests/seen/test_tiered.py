@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seen_helpers import MemorySet
 
-from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.frontier.seen.bloom import ScalableBloom
-from sitecrawl.frontier.seen.bloom_kinds import KINDS
 from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.exact import RocksSet
-from sitecrawl.frontier.seen.tiered import BloomFilter, ExactSet, SeenSet
+from sitecrawl.frontier.seen.tiered import ExactSet, SeenSet
 
 POOL = [bytes([i]) * 16 for i in range(50)]
 A, B, C = POOL[:3]
@@ -24,31 +23,25 @@ A, B, C = POOL[:3]
 Make = Callable[[], SeenSet]
 
 
-class AlwaysYes:
+class AlwaysYes(ScalableBloom):
     """The worst Bloom filter there is: all of its answers are yes."""
 
-    name = title = "always yes"
-    error_rate = 1.0
+    def __init__(self) -> None:
+        super().__init__(capacity=1, error_rate=0.5)
 
-    def add_many(self, keys: object) -> None: ...
-    def clear(self, capacity: int) -> None: ...
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         return [True] * len(keys)
 
 
-def small_bloom(kind: str) -> ScalableBloom:
-    return ScalableBloom(KINDS[kind], capacity=1, error_rate=0.5)
+def small_bloom() -> ScalableBloom:
+    return ScalableBloom(capacity=1, error_rate=0.5)
 
 
-BLOOMS: dict[str, Callable[[], BloomFilter | None]] = {
-    "no Bloom filter": lambda: None,
-    "always yes": AlwaysYes,
-    **{f"{kind} at 50%": lambda kind=kind: small_bloom(kind) for kind in KINDS},  # type: ignore[misc]
-}
+BLOOMS: dict[str, Callable[[], ScalableBloom]] = {"always yes": AlwaysYes, "at 50%": small_bloom}
 
 
 @pytest.fixture(params=BLOOMS)
-def bloom(request: pytest.FixtureRequest) -> BloomFilter | None:
+def bloom(request: pytest.FixtureRequest) -> ScalableBloom:
     return BLOOMS[request.param]()
 
 
@@ -60,7 +53,7 @@ def exact(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ExactSet]:
 
 
 @pytest.fixture(params=[1, 2, 1000], ids="cache of {}".format)
-def seen(request: pytest.FixtureRequest, bloom: BloomFilter | None, exact: ExactSet) -> SeenSet:
+def seen(request: pytest.FixtureRequest, bloom: ScalableBloom, exact: ExactSet) -> SeenSet:
     return SeenSet(Clock(request.param), bloom, exact)
 
 
@@ -74,7 +67,7 @@ class TestWithExactSet:
 
     def test_new_keys_are_given_once_in_their_order(self, seen: SeenSet) -> None:
         """`add_new` gives the keys where `add_many` says True."""
-        again = SeenSet(Clock(1), None, MemorySet())
+        again = SeenSet(Clock(1), small_bloom(), MemorySet())
         for batch in ([POOL[3], POOL[1], POOL[3]], [], POOL[4:0:-1], POOL + POOL):
             new = [key for key, is_new in zip(batch, again.add_many(batch), strict=True) if is_new]
             assert seen.add_new(batch) == new
@@ -102,8 +95,7 @@ class TestWithExactSet:
             seen.add_many(rng.choices(POOL, k=5))
         stats = seen.stats
         assert seen.figures().asked == 200
-        if seen.bloom is not None:
-            assert stats.new == stats.bloom_negatives + stats.bloom_false_positives
+        assert stats.new == stats.bloom_negatives + stats.bloom_false_positives
         assert stats.new == seen.contains_many(POOL).count(True)
 
 
@@ -163,18 +155,17 @@ class Overlay(MemorySet):
 def test_the_exact_set_may_belong_to_somebody_else() -> None:
     """With an `add_many` that does nothing, the owner's own writes are what is seen."""
     table = Overlay()
-    seen = SeenSet(Clock(1), small_bloom("rbloom"), table)
+    seen = SeenSet(Clock(1), small_bloom(), table)
     assert seen.add_many([A, B]) == [True, True]
     table.put([A, B])
     assert seen.add_many([A, B, C, A]) == [False, False, True, False]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rebuild_fills_the_filter_from_the_exact_set(kind: str) -> None:
+def test_rebuild_fills_the_filter_from_the_exact_set() -> None:
     """After a crash the filter knows every key again, and nothing of what it knew before."""
     exact = MemorySet()
     exact.add_many(POOL[:40])
-    bloom = ScalableBloom(KINDS[kind], capacity=1, error_rate=0.0001)
+    bloom = ScalableBloom(capacity=1, error_rate=0.0001)
     bloom.add_many(POOL[45:])
     seen = SeenSet(Clock(1), bloom, exact)
     seen.rebuild(exact.keys(), len(exact))
@@ -189,7 +180,7 @@ def test_a_gradual_rebuild_is_never_wrong(monkeypatch: pytest.MonkeyPatch, batch
     monkeypatch.setattr("sitecrawl.frontier.seen.tiered._REBUILD_BATCH", batch)
     exact = MemorySet()
     exact.add_many(POOL[:20])
-    bloom = small_bloom("rbloom")
+    bloom = small_bloom()
     seen = SeenSet(Clock(1), bloom, exact)
     seen.rebuild_gradually(POOL[:20], len(exact))
     for number, key in enumerate(POOL):
@@ -200,40 +191,7 @@ def test_a_gradual_rebuild_is_never_wrong(monkeypatch: pytest.MonkeyPatch, batch
     assert all(bloom.contains_many(POOL))
 
 
-def test_rebuild_without_a_filter_is_nothing() -> None:
-    """A set without Bloom filter has nothing to fill."""
-    seen = SeenSet(Clock(1), None, MemorySet())
-    seen.rebuild(iter(POOL), len(POOL))
-    assert seen.contains_many([A]) == [False]
-
-
-class TestProbabilistic:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_it_never_calls_a_seen_key_new(self, kind: str) -> None:
-        """Without an exact set the errors are all on one side: new keys taken for seen, within the rate."""
-        bloom = ScalableBloom(KINDS[kind], capacity=100, error_rate=0.01)
-        seen = SeenSet(Clock(10), bloom, None)
-        rng = Random(1)
-        keys = [rng.randbytes(16) for _ in range(5000)]
-        first = seen.add_many(keys)
-        assert 5000 * 0.98 <= first.count(True) <= 5000
-        assert not any(seen.add_many(keys))
-        assert all(seen.contains_many(keys))
-        figures = seen.figures()
-        assert figures.asked == figures.cache_hits + figures.bloom_negatives + figures.bloom_positives == 15_000
-
-    def test_it_says_how_many_pages_it_loses(self) -> None:
-        """The line for the log states the rate; that of an exact set does not."""
-        assert "1.00% of all new URLs" in SeenSet(Clock(5), one_percent(), None).describe()
-        assert "never fetched" not in SeenSet(Clock(5), one_percent(), MemorySet()).describe()
-        assert "Bloom" not in SeenSet(Clock(5), None, MemorySet()).describe()
-
-
-def one_percent() -> ScalableBloom:
-    return ScalableBloom(KINDS["pybloom-live"], capacity=10, error_rate=0.01)
-
-
-def test_a_cache_alone_is_refused() -> None:
-    """A seen set that forgets would fetch for ever."""
-    with pytest.raises(OptionError, match="a cache alone forgets"):
-        SeenSet(Clock(5), None, None)
+def test_it_says_what_it_consists_of() -> None:
+    """One line for the log."""
+    told = SeenSet(Clock(5), ScalableBloom(capacity=10, error_rate=0.01), MemorySet()).describe()
+    assert told == "CLOCK cache of 5 URLs, Bloom filter pybloom-live at 0.01, exact set"

@@ -1,5 +1,5 @@
 /* The bits that a key has in a layer of pybloom-live: one in each slice, at a number of the key's hash. The twin is that
-   library itself, see sitecrawl/frontier/seen/bloom_kinds.py. */
+   library itself, see sitecrawl/frontier/seen/bloom.py. */
 
 #include "bloom.h"
 

@@ -10,11 +10,7 @@ of layers stays below the asked rate P.
       layer 1   capacity 2c    error 0.1275 P         it holds half of all keys
       layer 2   capacity 4c    error 0.1084 P  <- adds
 
-What the layers are made of is a `Kind`: `pybloom-live`; `rbloom`, which is eight times as fast; or `md5:N`, a bitmap
-with one bit a key, which is no Bloom filter and does not grow. A fingerprint is hash enough for the first two:
-`rbloom` gets its 16 bytes as the 128-bit number that it would otherwise ask a hash function for (big-endian, so that
-the keyed half of a fingerprint, which nobody outside can choose, stirs all bits); `pybloom-live` hashes its
-hexadecimal form again.
+A layer is a filter of the library pybloom-live, which gets a fingerprint in its hexadecimal form.
 
 Invariants: a key that was added is found; no layer holds more keys than its capacity; `len` counts adds, so add
 a key once (an add of a known key only fills the layer).
@@ -27,19 +23,77 @@ library hashes differently although its name stays the same.
 
 from __future__ import annotations
 
-import sys
+import zlib
+from binascii import hexlify
 from collections.abc import Iterable, Sequence
+from inspect import getclosurevars, isfunction
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from struct import calcsize
+from typing import Final
 
+from pybloom_live import BloomFilter
+
+from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError
-from sitecrawl.frontier.seen.bloom_kinds import Kind, kind_named, witness
-from sitecrawl.frontier.seen.files import Header, read_file, write_file
+from sitecrawl.frontier.seen.files import read_file, write_file
 
 MAGIC: Final = b"SCBLOOM\n"
 VERSION: Final = 1
+_NAME: Final = "pybloom-live"
 _GROWTH: Final[int] = 2
 _TIGHTENING: Final = 0.85
+
+
+class Layer:
+    """A `pybloom_live.BloomFilter` whose bits C sets and looks at, where it is there: the library asks its generator
+    for each bit. The hash is the library's own, and so are the bits. Keys come in hexadecimal.
+    """
+
+    __slots__ = ("_native", "_salts", "_size", "filter")
+
+    def __init__(self, made: BloomFilter) -> None:
+        self.filter = made
+        hashes = getclosurevars(made.make_hashes).nonlocals if isfunction(made.make_hashes) else {}
+        self._native = native if {"salts", "fmt"} <= hashes.keys() else None
+        """Nothing where the library has come to hash in another way, which is its own matter."""
+        self._salts = hashes.get("salts", ())
+        """Hash functions that have been begun, one for each part of the numbers."""
+        self._size = calcsize(hashes.get("fmt", "Q")[:1])
+        """Bytes of a number."""
+
+    def _digest(self, point: bytes) -> bytes:
+        """The numbers of `point`."""
+        parts = []
+        for salt in self._salts:
+            hashed = salt.copy()
+            hashed.update(point)
+            parts.append(hashed.digest())
+        return b"".join(parts)
+
+    def add(self, point: bytes) -> None:
+        one, fast = self.filter, self._native
+        if fast is None:
+            one.add(point.decode("ascii"), skip_check=True)
+            return
+        fast.bloom_add(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+        one.count += 1
+
+    def __contains__(self, point: bytes) -> bool:
+        one, fast = self.filter, self._native
+        if fast is None:
+            return point.decode("ascii") in one
+        return fast.bloom_has(one.bitarray, self._digest(point), self._size, one.num_slices, one.bits_per_slice)
+
+    def dump(self) -> bytes:
+        """As the library writes it to a file."""
+        file = BytesIO()
+        self.filter.tofile(file)
+        return file.getvalue()
+
+    def size(self) -> int:
+        """Bytes of `dump`, without making them."""
+        return calcsize(BloomFilter.FILE_FMT) + int(self.filter.bitarray.nbytes)
 
 
 class ScalableBloom:
@@ -48,24 +102,24 @@ class ScalableBloom:
     `capacity` is the number of keys that its first layer has room for. Raises `OptionError`.
     """
 
-    def __init__(self, kind: Kind, *, capacity: int, error_rate: float) -> None:
+    def __init__(self, *, capacity: int, error_rate: float) -> None:
         if not 0 < error_rate < 1:
             raise OptionError(f"An error rate of {error_rate} is none: it lies between 0 and 1")
         if capacity < 1:
             raise OptionError(f"A Bloom filter for {capacity} keys holds nothing: ask for 1 or more")
-        self.name = kind.name
-        self.title = kind.title
-        self.error_rate = _bound(kind, error_rate)
-        self._kind = kind
+        self.error_rate = error_rate
+        """Upper bound of the share of wrong yeses."""
         self._capacity = capacity
-        self._layers: list[Any] = []
+        self._layers: list[Layer] = []
         self._counts: list[int] = []
 
     def add_many(self, keys: Iterable[bytes]) -> None:
-        points = list(map(self._kind.point, keys))
+        points = list(map(hexlify, keys))
         while points:
             room = self._room() or self._grow()
-            self._kind.fill(self._layers[-1], points[:room])
+            layer = self._layers[-1]
+            for point in points[:room]:
+                layer.add(point)
             self._counts[-1] += len(points[:room])
             points = points[room:]
 
@@ -77,15 +131,15 @@ class ScalableBloom:
         number = len(self._layers)
         capacity = self._layer_capacity(number)
         rate = self.error_rate * (1 - _TIGHTENING) * _TIGHTENING**number
-        self._layers.append(self._kind.layer(capacity, rate))
+        self._layers.append(Layer(BloomFilter(capacity, rate)))
         self._counts.append(0)
         return capacity
 
     def _layer_capacity(self, number: int) -> int:
-        return int(self._capacity * _GROWTH**number) if not self._kind.is_alone else sys.maxsize
+        return int(self._capacity * _GROWTH**number)
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
-        points = list(map(self._kind.point, keys))
+        points = list(map(hexlify, keys))
         if not self._layers:
             return [False] * len(points)
         newest = self._layers[-1]
@@ -106,7 +160,7 @@ class ScalableBloom:
 
     def memory(self) -> int:
         """Bytes that the layers take."""
-        return sum(map(self._kind.size, self._layers))
+        return sum(layer.size() for layer in self._layers)
 
     def save(self, path: Path, hash_name: str) -> None:
         """Replace the file `path` atomically; `hash_name` names the function that made the keys.
@@ -114,57 +168,44 @@ class ScalableBloom:
         Raises `StorageError`; the old file is then still there.
         """
         header = {
-            "filter": self.name,
+            "filter": _NAME,
             "hash": hash_name,
-            "witness": witness(self._kind),
+            "witness": _witness(),
             "error_rate": self.error_rate,
             "capacity": self._capacity,
             "counts": self._counts,
-            "sizes": [self._kind.size(layer) for layer in self._layers],
+            "sizes": [layer.size() for layer in self._layers],
         }
         # One after the other: all copies at once would take as much memory as the filter itself.
-        write_file(path, MAGIC, VERSION, header, map(self._kind.dump, self._layers))
+        write_file(path, MAGIC, VERSION, header, map(Layer.dump, self._layers))
 
 
-def _bound(kind: Kind, error_rate: float) -> float:
-    """Upper bound of the share of wrong yeses: 1 for a table that does not grow."""
-    return 1.0 if kind.is_alone else error_rate
-
-
-def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> ScalableBloom:
+def load_bloom(path: Path, *, error_rate: float, hash_name: str) -> ScalableBloom:
     """Load a filter that `ScalableBloom.save` wrote, checked against the wanted options.
-
-    `name`: the kind of its layers; with `auto` any kind.
 
     Raises `FileNotFoundError`; `FormatMismatch` if it was written by another format, filter, hash or error rate;
     `CorruptFile` if it is damaged.
     """
     header, body = read_file(path, MAGIC, VERSION)
-    kind = kind_named(name) if name != "auto" else _kind_of(header, path)
-    wanted = {
-        "filter": kind.name,
-        "hash": hash_name,
-        "witness": witness(kind),
-        "error_rate": _bound(kind, error_rate),
-    }
+    wanted = {"filter": _NAME, "hash": hash_name, "witness": _witness(), "error_rate": error_rate}
     found = {name: header.get(name) for name in wanted}
     if found != wanted:
         raise FormatMismatch(
-            f"{path} was written as {found}, and {wanted} is asked for: "
-            "use the settings that wrote it, or start in a new directory"
+            f"{path} was written as {found}, and {wanted} is asked for: remove it, and it is made again"
         )
-    bloom = ScalableBloom(kind, capacity=header["capacity"], error_rate=error_rate)
+    bloom = ScalableBloom(capacity=header["capacity"], error_rate=error_rate)
     if sum(header["sizes"]) != len(body):
         raise CorruptFile(f"The layers of {path} do not fill the file: restore it, or start in a new directory")
     for count, size in zip(header["counts"], header["sizes"], strict=True):
-        bloom._layers.append(kind.load(bytes(body[:size])))  # noqa: SLF001 - the other half of `save`
+        bloom._layers.append(Layer(BloomFilter.fromfile(BytesIO(body[:size]))))  # noqa: SLF001 - the other half of `save`
         bloom._counts.append(count)  # noqa: SLF001
         body = body[size:]
     return bloom
 
 
-def _kind_of(header: Header, path: Path) -> Kind:
-    try:
-        return kind_named(str(header.get("filter")))
-    except OptionError as error:  # nobody has asked for it by name
-        raise FormatMismatch(f"{path} cannot be read here: {error}") from error
+def _witness() -> int:
+    """The checksum of a small layer with known keys: another hash function gives another one."""
+    layer = Layer(BloomFilter(64, 0.01))
+    for number in range(64):
+        layer.add(hexlify(bytes([number]) * 16))
+    return zlib.crc32(layer.dump())

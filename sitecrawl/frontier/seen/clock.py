@@ -23,22 +23,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sitecrawl.base.compiled import native
-from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.base.errors import OptionError
 
 
-class Clock(Cache):
+class Clock:
     """A cache of at most `capacity` keys with CLOCK replacement. Raises `OptionError` for a capacity below 1."""
 
-    __slots__ = ("_hand", "_keys", "_marks")
-
-    name = "CLOCK"
-    _held: dict[bytes, int]
-    """The slot of each key."""
+    __slots__ = ("_hand", "_held", "_keys", "_marks", "capacity", "hits", "misses")
 
     def __init__(self, capacity: int) -> None:
-        super().__init__(capacity)
+        if capacity < 1:
+            raise OptionError(f"A CLOCK cache of {capacity} entries holds nothing: ask for 1 or more")
+        self.capacity = capacity
+        self.hits = 0
+        """Touches that found their key."""
+        self.misses = 0
+        """Touches that did not find their key."""
         self._keys: list[bytes] = []
-        self._held = {}
+        self._held: dict[bytes, int] = {}
+        """The slot of each key."""
         self._marks = bytearray(capacity)
         self._hand = 0
 
@@ -92,10 +95,18 @@ class Clock(Cache):
         self._marks[start:end] = bytes(end - start)
 
     def clear(self) -> None:
-        super().clear()
+        """Forget every key; the counters stay."""
+        self._held.clear()
         self._keys.clear()
         self._marks = bytearray(self.capacity)
         self._hand = 0
+
+    def __contains__(self, key: bytes) -> bool:
+        """Whether `key` is in the cache, without any effect on replacement or counters."""
+        return key in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
 
 
 def _mark(slots: dict[bytes, int], marks: bytearray, keys: list[bytes], start: int) -> int:

@@ -35,8 +35,6 @@ class SeenFigures(Figures):
     """Answered by the cache of popular URLs: seen."""
     bloom_negatives: int = 0
     """Answered by the filter: new."""
-    bloom_positives: int = 0
-    """Answered by the filter where there is no exact set: taken for seen."""
     recent_hits: int = 0
     """Answered by the table of recently added URLs."""
     buffer_hits: int = 0
@@ -51,7 +49,7 @@ class SeenFigures(Figures):
     @property
     def asked(self) -> int:
         """All tests."""
-        in_memory = self.cache_hits + self.bloom_negatives + self.bloom_positives
+        in_memory = self.cache_hits + self.bloom_negatives
         return in_memory + self.recent_hits + self.buffer_hits + self.disk_lookups
 
     def counts(self) -> dict[str, int]:

@@ -1,14 +1,13 @@
 """A seen set with a directory of its own, for a crawler that keeps its queue elsewhere.
 
-    key       who may read it: format, hash, whether there is an exact set; the key of the fingerprints
-    exact/    the exact set (`RocksSet`); absent with `md5:N`
+    key       who may read it: format and hash; the key of the fingerprints
+    exact/    the exact set (`RocksSet`)
     filter    the Bloom filter as of the last `flush`
 
 Invariant: after a crash the set is what it was at its last `flush`, no more and no less. The filter is saved
 behind the exact set's flush, and is used again only if it holds as many keys as the exact set: both only grow, and
 a flush is all or nothing, so the same number is the same keys. Any other filter, or none, or one that is damaged,
-is filled again from the exact set (under 1 µs a key with `rbloom`, 3 µs with `pybloom-live`). With `md5:N`
-the filter is all there is, so a missing or damaged one is an error.
+is filled again from the exact set (3 µs a key).
 """
 
 from __future__ import annotations
@@ -24,12 +23,9 @@ from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismat
 from sitecrawl.base.hashing import HASH_NAME, new_key
 from sitecrawl.crawldir.faults import file_error
 from sitecrawl.frontier.seen.bloom import ScalableBloom, load_bloom
-from sitecrawl.frontier.seen.bloom_kinds import kind_named
-from sitecrawl.frontier.seen.cache import Cache
 from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.exact import RocksSet
 from sitecrawl.frontier.seen.files import read_file, write_file
-from sitecrawl.frontier.seen.static import StaticCache
 from sitecrawl.frontier.seen.tiered import SeenSet
 
 MAGIC: Final = b"SCSEEN\n\0"
@@ -40,36 +36,22 @@ CAPACITY: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SeenOptions:
-    """Options of a seen set. All but `bloom` only cost memory or time."""
+    """Options of a seen set. They only cost memory or time."""
 
-    bloom: str = "pybloom-live"
-    """Which filter: `pybloom-live`; `rbloom` (eight times as fast); `auto`: what the directory has, and in a
-    new one the fastest that is installed; or `md5:N`, which has no exact set behind it."""
     error_rate: float = 0.01
     """Wrong yeses of the filter, as a share of new keys: look-ups on disk."""
     capacity: int = field(default_factory=lambda: CAPACITY)
     """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
     cache: int = 65_536
     """Entries of the cache (up to 260 bytes each)."""
-    popular: tuple[bytes, ...] | None = None
-    """Keys that have places in a static cache from the start. None: the cache is CLOCK's."""
-
-    @property
-    def has_set(self) -> bool:
-        """Whether there is an exact set behind the filter. Raises `OptionError`."""
-        return not kind_named(self.bloom).is_alone
-
-    def new_cache(self) -> Cache:
-        """Raises `OptionError`."""
-        return Clock(self.cache) if self.popular is None else StaticCache(self.cache, self.popular)
 
     def new_bloom(self) -> ScalableBloom:
         """Raises `OptionError`."""
-        return ScalableBloom(kind_named(self.bloom), capacity=self.capacity, error_rate=self.error_rate)
+        return ScalableBloom(capacity=self.capacity, error_rate=self.error_rate)
 
     def load_bloom(self, path: Path, hash_name: str) -> ScalableBloom:
         """Raises as `sitecrawl.frontier.seen.bloom.load_bloom` does."""
-        return load_bloom(path, self.bloom, error_rate=self.error_rate, hash_name=hash_name)
+        return load_bloom(path, error_rate=self.error_rate, hash_name=hash_name)
 
 
 class SeenStore:
@@ -86,11 +68,10 @@ class SeenStore:
         with ExitStack() as opening:
             opening.callback(os.close, _lock(directory))
             self.key = self._open_key()
-            self._exact = self._open_exact()
-            if self._exact is not None:
-                opening.callback(self._exact.close)
+            self._exact = RocksSet(directory / "exact", hash_name=HASH_NAME)
+            opening.callback(self._exact.close)
             self._bloom = self._open_bloom()
-            self.seen = SeenSet(options.new_cache(), self._bloom, self._exact)
+            self.seen = SeenSet(Clock(options.cache), self._bloom, self._exact)
             self._rebuild()
             self._closing = opening.pop_all()
 
@@ -100,7 +81,7 @@ class SeenStore:
 
     def _open_key(self) -> bytes:
         path = self._directory / "key"
-        wanted = {"hash": HASH_NAME, "exact": self._options.has_set}
+        wanted = {"hash": HASH_NAME, "exact": True}
         try:
             found, key = read_file(path, MAGIC, VERSION)
         except FileNotFoundError:
@@ -108,49 +89,36 @@ class SeenStore:
         if found != wanted:
             raise FormatMismatch(
                 f"{self._directory} was written as {found}, and {wanted} is asked for: "
-                "use the settings that wrote it, or start in a new directory"
+                "use the version of sitecrawl that wrote it, or start in a new directory"
             )
         return bytes(key)
 
     def _create_key(self, path: Path, header: dict[str, object]) -> bytes:
-        if (self._directory / "exact").exists() or self._has_filtered():
+        if (self._directory / "exact").exists():
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
         key = new_key()
-        if not self._options.has_set:
-            self._options.new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])
         return key
-
-    def _has_filtered(self) -> bool:
-        """Whether the filter has keys: an empty one is written before the set's key, and a kill may come between."""
-        return self._filter.exists() and bool(self._options.load_bloom(self._filter, HASH_NAME))
-
-    def _open_exact(self) -> RocksSet | None:
-        return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.has_set else None
 
     def _open_bloom(self) -> ScalableBloom:
         try:
             return self._options.load_bloom(self._filter, HASH_NAME)
         except FileNotFoundError:
-            if self._exact is None:
-                raise CorruptFile(f"{self._filter} is missing: restore it, or start in a new directory") from None
+            pass
         except (CorruptFile, FormatMismatch) as error:
-            if self._exact is None:
-                raise
             self.rebuilt = str(error)
         return self._options.new_bloom()
 
     def _rebuild(self) -> None:
         """Fill the filter again unless it holds the keys of the exact set."""
-        if self._exact is None or len(self._bloom) == len(self._exact):
+        if len(self._bloom) == len(self._exact):
             return
         self.rebuilt = self.rebuilt or f"it held {len(self._bloom):,} of {len(self._exact):,} keys"
         self.seen.rebuild(self._exact.keys(), len(self._exact))
 
     def flush(self) -> None:
         """Make what was added so far permanent."""
-        if self._exact is not None:
-            self._exact.flush()
+        self._exact.flush()
         self._bloom.save(self._filter, HASH_NAME)
 
     def close(self, *, save: bool = True) -> None:

@@ -7,11 +7,10 @@ times a page, so the cheap answers come first:
              hit: seen     no: new    hit: seen                 yes: seen, no: new (the filter was wrong)
              memory        memory     waits to be written       one batched look-up
 
-A wrong yes of the filter costs a look-up, never a page: the exact set has the last word. Without an exact
-set the test is *probabilistic*: a wrong yes is then a URL that is never fetched, and `describe` says how often.
+A wrong yes of the filter costs a look-up, never a page: the exact set has the last word.
 
-Invariants: `add_many` returns True exactly once for a key while there is an exact set; a key in the cache
-is in the set; a key in the exact set is in the filter.
+Invariants: `add_many` returns True exactly once for a key; a key in the cache is in the set; a key in the exact set
+is in the filter.
 
 The exact set need not belong to this one: the frontier's own table of URLs can stand there, with an `add_many`
 that does nothing because it writes its records itself.
@@ -25,35 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
-from random import Random
-from typing import Final, Protocol
+from typing import Protocol
 
-from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.seen.cache import Cache
+from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.figures import Lookups, SeenFigures
 
 _REBUILD_BATCH = 2000
 """Keys that are read and put into the filter in one go: 2 ms."""
-_PROBES: Final = 20_000
-"""Keys that were never added, to measure how many of them a filter takes for seen: 10 to 100 ms."""
-
-
-class BloomFilter(Protocol):
-    """A set that may say yes wrongly, and never no wrongly."""
-
-    name: str
-    """Which filter and which hash, as stored with it on disk."""
-    title: str
-    """Name in the log."""
-    error_rate: float
-    """Upper bound of the false positive rate."""
-
-    def add_many(self, keys: Iterable[bytes]) -> None: ...
-
-    def contains_many(self, keys: Sequence[bytes]) -> list[bool]: ...
-
-    def clear(self, capacity: int) -> None:
-        """Forget every key, and expect about `capacity` of them."""
 
 
 class ExactSet(Protocol):
@@ -76,21 +54,14 @@ class SeenStats:
     cache_hits: int = 0
     bloom_negatives: int = 0
     """New keys that the filter knew to be new: no disk was asked."""
-    bloom_positives: int = 0
-    """Keys that the filter took for seen where there is no exact set to ask."""
     bloom_false_positives: int = 0
     """Keys that the filter took for seen and the exact set knew to be new."""
 
 
 class SeenSet:
-    """Which fingerprints were seen before, in tiers.
+    """Which fingerprints were seen before, in tiers."""
 
-    Raises `OptionError` if there is neither a Bloom filter nor an exact set.
-    """
-
-    def __init__(self, cache: Cache, bloom: BloomFilter | None, exact: ExactSet | None) -> None:
-        if bloom is None and exact is None:
-            raise OptionError("A seen set needs a filter or an exact set: a cache alone forgets")
+    def __init__(self, cache: Clock, bloom: ScalableBloom, exact: ExactSet) -> None:
         self.cache = cache
         self.bloom = bloom
         self.exact = exact
@@ -126,13 +97,11 @@ class SeenSet:
                 self._fill(self._missing)
             known = self._known(keys)
             new = [key for key, yes in zip(keys, known, strict=True) if not yes]
-            if self.exact is not None:
-                self.exact.add_many(new)
+            self.exact.add_many(new)
         except BaseException:
             self.cache.clear()  # it holds keys by now that are in no set
             raise
-        if self.bloom is not None:
-            self.bloom.add_many(new)
+        self.bloom.add_many(new)
         self.stats.new += len(new)
         return new
 
@@ -146,23 +115,17 @@ class SeenSet:
 
     def _known(self, keys: Sequence[bytes]) -> list[bool]:
         """Ask the tiers behind the cache."""
-        if self.bloom is None or self.is_filling:
-            return self._exactly(keys)
+        if self.is_filling:
+            return self.exact.contains_many(keys)
         maybe = self.bloom.contains_many(keys)
         suspects = list(compress(keys, maybe))
         self.stats.bloom_negatives += len(keys) - len(suspects)
-        if self.exact is None:
-            self.stats.bloom_positives += len(suspects)
-        if self.exact is None or not suspects:
+        if not suspects:
             return maybe
-        known = self._exactly(suspects)
+        known = self.exact.contains_many(suspects)
         self.stats.bloom_false_positives += known.count(False)
         answers = iter(known)
         return [yes and next(answers) for yes in maybe]
-
-    def _exactly(self, keys: Sequence[bytes]) -> list[bool]:
-        assert self.exact is not None
-        return self.exact.contains_many(keys)
 
     def rebuild(self, keys: Iterable[bytes], expected: int) -> None:
         """Fill the filter anew with `keys`, all those of the exact set, about `expected` in number."""
@@ -175,9 +138,8 @@ class SeenSet:
 
         The exact set answers alone until all is done.
         """
-        if self.bloom is not None:
-            self.bloom.clear(expected)
-            self.fill(keys)
+        self.bloom.clear(expected)
+        self.fill(keys)
 
     def fill(self, keys: Iterable[bytes]) -> None:
         """Put `keys`, which the exact set has, into the filter, too: a part at every `add_many`."""
@@ -194,7 +156,6 @@ class SeenSet:
         return missing
 
     def _fill(self, missing: Iterator[bytes]) -> None:
-        assert self.bloom is not None
         batch = list(islice(missing, _REBUILD_BATCH))
         self.bloom.add_many(batch)
         if not batch:
@@ -202,12 +163,10 @@ class SeenSet:
 
     def figures(self) -> SeenFigures:
         """Counts of each tier since the set was opened."""
-        stats, exact = self.stats, self.exact
-        found = exact.lookups if exact is not None else Lookups()
+        stats, found = self.stats, self.exact.lookups
         return SeenFigures(
             cache_hits=stats.cache_hits,
             bloom_negatives=stats.bloom_negatives,
-            bloom_positives=stats.bloom_positives,
             recent_hits=found.recent,
             buffer_hits=found.buffer,
             disk_lookups=found.disk,
@@ -215,22 +174,9 @@ class SeenSet:
             bloom_false_positives=stats.bloom_false_positives,
         )
 
-    def measured_error(self) -> float:
-        """Current false positive rate of the filter, measured with random keys."""
-        if self.bloom is None:
-            return 0.0
-        make = Random(0).randbytes  # noqa: S311 - fingerprints are keyed: none of a crawl is among them but by chance
-        return sum(self.bloom.contains_many([make(16) for _ in range(_PROBES)])) / _PROBES
-
     def describe(self) -> str:
-        """One line for the log: the tiers and, where pages can be lost, how many."""
-        cache = f"{self.cache.name} cache of {self.cache.capacity:,} URLs"
-        if self.bloom is None:
-            return f"{cache}, exact set"
-        bloom = f"{cache}, {self.bloom.title} at {self.bloom.error_rate:.2g}"
-        if self.exact is not None:
-            return f"{bloom}, exact set"
+        """The tiers in one line, for the log."""
         return (
-            f"{bloom}, no exact set: up to {self.bloom.error_rate:.2%} of all new URLs are taken for seen "
-            f"and never fetched ({self.measured_error():.2%} now, as measured)"
+            f"CLOCK cache of {self.cache.capacity:,} URLs, Bloom filter pybloom-live at {self.bloom.error_rate:.2g}, "
+            "exact set"
         )

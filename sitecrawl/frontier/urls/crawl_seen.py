@@ -15,6 +15,7 @@ from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.frontier.seen.bloom import ScalableBloom
+from sitecrawl.frontier.seen.clock import Clock
 from sitecrawl.frontier.seen.store import SeenOptions
 from sitecrawl.frontier.seen.tiered import SeenSet
 from sitecrawl.frontier.urls.tables import UrlTable
@@ -45,22 +46,16 @@ class CrawlSeen:
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
         bloom = self._load() if database.get("meta", SEEN_SERIAL) == _pack(serial) else None
-        exact = urls if self._options.has_set else None
-        seen = SeenSet(self._options.new_cache(), bloom or self._options.new_bloom(), exact)
-        if bloom is None and seen.exact is None:
-            seen.rebuild(urls.keys(), len(urls))
-        elif bloom is None:
+        seen = SeenSet(Clock(self._options.cache), bloom or self._options.new_bloom(), urls)
+        if bloom is None:
             seen.rebuild_gradually(urls.keys(), len(urls))
-        logger.log(logging.INFO if exact is not None else logging.WARNING, "URL-seen test: %s", seen.describe())
+        logger.info("URL-seen test: %s", seen.describe())
         return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None:
         if seen.is_filling:
             seen.stop_filling()
             return
-        if seen.exact is None:
-            logger.warning("URL-seen test at the end: %s", seen.describe())
-        assert isinstance(seen.bloom, ScalableBloom)
         seen.bloom.save(self._file, self._hash_name)
         batch = database.batch()
         batch.put("meta", SEEN_SERIAL, _pack(serial))

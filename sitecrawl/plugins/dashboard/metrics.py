@@ -31,7 +31,6 @@ _TIERS: Final = {
     "cache": "cache_hits",
     "recent": "recent_hits",
     "bloom": "bloom_negatives",
-    "bloom_alone": "bloom_positives",
     "buffer": "buffer_hits",
     "disk": "disk_lookups",
 }

@@ -8,7 +8,7 @@ from console import command
 def test_what_the_add_on_sets() -> None:
     """Scrapy's own command would say Scrapy's scheduler, and nothing of ours."""
     assert command("settings", "--get", "SCHEDULER").stdout == "sitecrawl.scheduler.Scheduler\n"
-    assert command("settings", "--get", "SITECRAWL_SEEN_BLOOM").stdout == "pybloom-live\n"
+    assert command("settings", "--get", "SITECRAWL_SEEN_CACHE").stdout == "65536\n"
 
 
 def test_what_the_user_sets() -> None:
@@ -25,6 +25,6 @@ def test_all_settings() -> None:
 
 def test_a_setting_that_there_is_not() -> None:
     """As `scrapy crawl` does, in one line."""
-    done = command("settings", "--get", "SCHEDULER", "-s", "SITECRAWL_SEEN_BLOM=md5")
+    done = command("settings", "--get", "SCHEDULER", "-s", "SITECRAWL_SEEN_CASH=1")
     assert done.returncode == 2
-    assert "There is no setting SITECRAWL_SEEN_BLOM: is SITECRAWL_SEEN_BLOOM meant?" in done.stderr
+    assert "There is no setting SITECRAWL_SEEN_CASH: is SITECRAWL_SEEN_CACHE meant?" in done.stderr

@@ -271,7 +271,7 @@ class TestWatched:
 
         found = until(lambda: all_in(told()), "both workers with all that they have fetched")
         tiers = {sample.labels["tier"] for sample in found["sitecrawl_seen_lookups"].samples}
-        assert tiers == {"cache", "recent", "bloom", "bloom_alone", "buffer", "disk"}
+        assert tiers == {"cache", "recent", "bloom", "buffer", "disk"}
         assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
 
     @pytest.mark.deep
