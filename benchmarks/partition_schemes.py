@@ -23,8 +23,8 @@ from cityhash import CityHash64
 from hostwebs import HostWeb
 
 from sitecrawl.frontier.urls.territory import Territory
-from sitecrawl.urls.fingerprint import PARTS, REGION_SIZE
-from sitecrawl.urls.url import site_of
+from sitecrawl.urls.fingerprint import REGION_SIZE
+from sitecrawl.urls.url import site_of, top_level_of
 
 Assign = Callable[[HostWeb, Sequence[int]], list[int]]
 """The worker of each page, for the names of the workers."""
@@ -74,7 +74,7 @@ SCHEMES: dict[str, Assign] = {
     "URL hash (Cho and Garcia-Molina)": _by_url,
     "host hash (Mercator)": partial(_by_name, str),
     "site hash (Cho and Garcia-Molina)": partial(_by_name, site_of),
-    "hierarchical: top-level domain (Cho and Garcia-Molina)": partial(_by_name, PARTS["tld"]),
+    "hierarchical: top-level domain (Cho and Garcia-Molina)": partial(_by_name, top_level_of),
     "64 hosts a process (Internet Archive)": _in_batches,
     "consistent hashing of hosts (UbiCrawler)": _consistent,
     "site hash, 64 partitions leased (here)": _leased,

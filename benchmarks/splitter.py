@@ -44,13 +44,12 @@ from hostwebs import PROJECT, HostWeb
 from partition_schemes import homes
 
 from sitecrawl.frontier.seen.clock import Clock
-from sitecrawl.urls.fingerprint import PARTS
-from sitecrawl.urls.url import site_of
+from sitecrawl.urls.url import site_of, top_level_of
 
 DATA = PROJECT.parent / "shared" / "data"
 
 
-SCHEMES: dict[str, Callable[[str], str]] = {"host": str, **PARTS}
+SCHEMES: dict[str, Callable[[str], str]] = {"host": str, "site": site_of, "tld": top_level_of}
 """Which part of a host's name decides: a crawl may have any but the first."""
 
 

@@ -20,7 +20,6 @@ from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, Addon
 from sitecrawl.base import declared
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.hashing import SPLITS
 from sitecrawl.base.setting import Setting
 from sitecrawl.crawl.components import PRESETS
 from sitecrawl.frontier.urls.order import LINKS, ORDERS
@@ -129,7 +128,6 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 
 OTHERS = {
     "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
-    "SITECRAWL_CLUSTER_SPLIT": "tld",
     "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PRESET": "scrapy",
@@ -399,7 +397,6 @@ def test_the_preset_scrapy_says_no_word_of_a_pace(caplog: pytest.LogCaptureFixtu
 def test_choices_are_what_there_is() -> None:
     """What a setting that is a name may be, is declared below the rooms that know what the names stand for."""
     known: dict[Setting[str], Iterable[str]] = {
-        declared.CLUSTER_SPLIT: SPLITS,
         declared.LINKS: LINKS,
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,

@@ -75,8 +75,6 @@ CLUSTER_REPLICAS: Final = Setting("SITECRAWL_CLUSTER_REPLICAS", 0, "replicas",
     "failover](scaling.md#sentinels).")
 CLUSTER_SHARDS: Final = Setting("SITECRAWL_CLUSTER_SHARDS", 16, "partitions",
     "Into how many parts the sites are divided, 1 to 1024; fixed when the crawl begins.", least=1, most=1024)
-CLUSTER_SPLIT: Final = Setting("SITECRAWL_CLUSTER_SPLIT", "site", "name",
-    "What decides the part of a host: its registrable domain, or its top-level domain.", choices=("site", "tld"))
 LEASE_SECONDS: Final = Setting("SITECRAWL_LEASE_SECONDS", 30.0, "seconds",
     "When a worker has been silent for this long, others take over what it had.", least=1)
 CLUSTER_UNSAFE: Final = Setting("SITECRAWL_CLUSTER_UNSAFE", False, "yes or no",

@@ -9,9 +9,6 @@ HASH_NAME: Final = "cityhash64+blake2b64-2"
 """Name of the function, stored with files keyed by fingerprints; another name is another format."""
 KEY_SIZE: Final = 16
 """Bytes of a crawl's secret key."""
-BY_SITE: Final = "site"
-SPLITS: Final = (BY_SITE, "tld")
-"""Parts of a host's name that the region of its keys may be made of."""
 
 
 def new_key() -> bytes:
@@ -19,9 +16,7 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_SIZE)
 
 
-def check_key(key: bytes, split: str) -> None:
-    """Raise `ValueError` for a key of another size, or an unknown split."""
+def check_key(key: bytes) -> None:
+    """Raise `ValueError` for a key of another size."""
     if len(key) != KEY_SIZE:
         raise ValueError(f"A fingerprint key has {KEY_SIZE} bytes, and this one {len(key)}")
-    if split not in SPLITS:
-        raise ValueError(f"A region is made of {' or '.join(SPLITS)}, and not of {split!r}")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.hashing import BY_SITE
 
 SCHEMES: Final = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
 _BY_SENTINELS: Final = "+sentinel"
@@ -31,8 +30,6 @@ class ClusterOptions:
     """Spider of the waiting requests; workers of another spider are refused."""
     shards: int = 16
     """Partitions of the web; fixed when the crawl begins."""
-    split: str = BY_SITE
-    """Which part of hosts' names decides their partition (`base.hashing.SPLITS`); fixed when the crawl begins."""
     lease_seconds: float = 30.0
     """Silence of a worker, in seconds, after which its partitions go to others."""
     order: str = "aopic"

@@ -134,7 +134,7 @@ def copied(crawl: CrawlOnRedis, stores: Sequence[Path] = ()) -> Iterator[Path]:
     with TemporaryDirectory(prefix="sitecrawl-") as name:
         place = Path(name) / crawl.keys.crawl.replace("/", "-")
         created = min((manifest_of(store).created for store in stores), default=None)
-        directory = CrawlDirectory(place, crawl.spider, key=crawl.key, split=crawl.split, created=created)
+        directory = CrawlDirectory(place, crawl.spider, key=crawl.key, created=created)
         with closing(Database(directory.database, hash_name=HASH_NAME)) as database:
             Copying(crawl, database).take_all()
         if stores:

@@ -111,7 +111,6 @@ def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOption
         b"spider": options.spider.encode(),
         b"hash": HASH_NAME.encode(),
         b"shards": str(options.shards).encode(),
-        b"split": options.split.encode(),
         b"order": options.order.encode(),
         b"max_depth": str(options.max_depth).encode(),
     }

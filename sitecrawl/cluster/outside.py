@@ -16,7 +16,7 @@ from typing import Any, Final
 from redis import RedisError, ResponseError
 
 from sitecrawl.base.errors import FormatMismatch, StorageError
-from sitecrawl.base.hashing import HASH_NAME, KEY_SIZE, SPLITS
+from sitecrawl.base.hashing import HASH_NAME, KEY_SIZE
 from sitecrawl.cluster.address import shown
 from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.join import FORMAT
@@ -30,7 +30,7 @@ from sitecrawl.frontier.urls.territory import Territory
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 
-FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b"max_depth", b"key")
+FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"order", b"max_depth", b"key")
 """Fields that are needed to read a crawl."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
@@ -58,7 +58,7 @@ class CrawlOnRedis:
         self.client = client
         self.keys = keys
         self.fields = fields
-        self.fingerprints = Fingerprinter(self.key, self.split)
+        self.fingerprints = Fingerprinter(self.key)
         self._canonicalizer = Canonicalizer()
         self.where = where
         """Which Redis it is, for messages."""
@@ -74,11 +74,6 @@ class CrawlOnRedis:
     def key(self) -> bytes:
         """Key of the fingerprints."""
         return bytes.fromhex(self.fields[b"key"].decode())
-
-    @property
-    def split(self) -> str:
-        """Which part of hosts' names decides their partition."""
-        return self.fields[b"split"].decode()
 
     @property
     def partitions(self) -> range:
@@ -205,8 +200,6 @@ def _most(found: Iterable[Mapping[bytes, bytes]], field: bytes) -> bytes:
 def _is_fact(field: bytes, value: bytes) -> bool:
     if field in {b"shards", b"max_depth"}:
         return value.isdigit() and int(value) >= (field == b"shards")
-    if field == b"split":
-        return value.decode(errors="replace") in SPLITS
     if field == b"key":
         return len(value) == 2 * KEY_SIZE and all(letter in b"0123456789abcdef" for letter in value)
     return bool(value) and value.isascii() and value.decode().isprintable()

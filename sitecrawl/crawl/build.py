@@ -160,7 +160,7 @@ def _build(crawler: Crawler, job: str, joined: Joined | None, directory: CrawlDi
     assert stats
     schemes, scope = configuration.schemes(settings), _scope(crawler)
     access = Access(configuration.sheets(settings), path, stats, all_cookies=declared.COOKIES.read(settings))
-    keys = UrlKeys(Fingerprinter(*directory.manifest.keying))
+    keys = UrlKeys(Fingerprinter(directory.manifest.fingerprint_key))
     reading = page_reading(settings, stats)
 
     make = FrontierFactory(
@@ -229,7 +229,7 @@ def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirect
     path = directories.directory(crawler.settings, spider, job)
     if joined is None:
         return CrawlDirectory(path, spider)
-    return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)
+    return CrawlDirectory(path, spider, key=joined.key)
 
 
 def _scope(crawler: Crawler) -> Scope | None:

@@ -60,7 +60,6 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         crawl=shared_name(settings, spider),
         spider=spider,
         shards=declared.CLUSTER_SHARDS.read(settings),
-        split=declared.CLUSTER_SPLIT.read(settings),
         lease_seconds=declared.LEASE_SECONDS.read(settings),
         order=declared.ORDER.read(settings),
         unsafe=declared.CLUSTER_UNSAFE.read(settings),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.base.hashing import BY_SITE, HASH_NAME, check_key, new_key
+from sitecrawl.base.hashing import HASH_NAME, check_key, new_key
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.durable import sync_directory, write_atomically
@@ -49,25 +49,18 @@ class Manifest:
     magic: str = _MAGIC
     format: int = FORMAT
     hash: str = HASH_NAME
-    split: str = BY_SITE
-    """Part of hosts' names from which the regions of keys are made (`base.hashing.SPLITS`)."""
 
     @property
     def fingerprint_key(self) -> bytes:
         """The key as bytes. Raises `ValueError`."""
         return bytes.fromhex(self.key)
 
-    @property
-    def keying(self) -> tuple[bytes, str]:
-        """Key and split: arguments of the crawl's `Fingerprinter`."""
-        return self.fingerprint_key, self.split
-
 
 class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
 
-    `key` and `split`: those of the fingerprints on a cluster; by default a new crawl gets a random key. `created`:
-    Unix time at which the crawl began, if this is a copy; by default now.
+    `key`: that of the fingerprints on a cluster; by default a new crawl gets a random one. `created`: Unix time at
+    which the crawl began, if this is a copy; by default now.
 
     Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
     cannot be read, `StorageError` where the file system says no.
@@ -79,13 +72,11 @@ class CrawlDirectory:
         spider: str,
         *,
         key: bytes | None = None,
-        split: str = BY_SITE,
         created: float | None = None,
     ) -> None:
         self.path = path
         self._created = time.time() if created is None else created
         self._key = key or new_key()
-        self._split = split
         manifest = read_manifest(path)
         self.resumed = manifest is not None
         self.manifest = manifest or self._create(spider)
@@ -94,7 +85,7 @@ class CrawlDirectory:
                 f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
                 "choose another JOBDIR, or run that spider"
             )
-        if key is not None and self.manifest.keying != (key, split):
+        if key is not None and self.manifest.fingerprint_key != key:
             raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
 
     @property
@@ -116,7 +107,7 @@ class CrawlDirectory:
                 fcntl.lockf(draft, fcntl.LOCK_EX)
                 manifest = read_manifest(self.path)
                 if manifest is None:
-                    manifest = Manifest(spider, self._created, self._key.hex(), split=self._split)
+                    manifest = Manifest(spider, self._created, self._key.hex())
                     _write(draft, packed(manifest))
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
                     sync_directory(self.path)  # its key cannot be made again, and the database is durable at once
@@ -203,7 +194,7 @@ def read_manifest(path: Path) -> Manifest | None:
         )
     try:
         manifest = Manifest(**data)
-        check_key(*manifest.keying)
+        check_key(manifest.fingerprint_key)
     except (TypeError, ValueError) as error:
         raise _damaged(file, error) from error
     return manifest

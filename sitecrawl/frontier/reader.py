@@ -106,7 +106,7 @@ class FrontierReader:
             raise StorageError(_SHARED.format(directory))
         self.directory = directory
         self.manifest = manifest_of(directory)
-        self._fingerprints = Fingerprinter(*self.manifest.keying)
+        self._fingerprints = Fingerprinter(self.manifest.fingerprint_key)
         self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
         if self._database.get("meta", WORKER) is not None:
             self._database.close()

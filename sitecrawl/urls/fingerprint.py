@@ -5,11 +5,10 @@ Layout, big-endian:
     | region | CityHash64(canonical), its last 48 bits | BLAKE2b-64(canonical, key) |
     0        2                                         8                           16
 
-Why a *region*. It is the first 16 bits of CityHash64 of the URL's site (its registrable domain), or, for workers that
-are to have whole ones, of its top-level domain (`base.hashing.SPLITS`): Mercator too took the high-order bits of a
-fingerprint from the host (Heydon and Najork 1999, section 3.7). Most links stay on their site, so what is asked for
-together lies together on disk, and a block that was read answers for many. A region is a range of keys in whatever is
-ordered by fingerprints or by keys of hosts, which begin with the same two bytes.
+Why a *region*. It is the first 16 bits of CityHash64 of the URL's site (its registrable domain): Mercator too took
+the high-order bits of a fingerprint from the host (Heydon and Najork 1999, section 3.7). Most links stay on their
+site, so what is asked for together lies together on disk, and a block that was read answers for many. A region is a
+range of keys in whatever is ordered by fingerprints or by keys of hosts, which begin with the same two bytes.
 
 Why two halves. CityHash64 is the fastest good 64-bit hash, 0.1 us a URL, and its value is the same in every crawl,
 so shards and caches can be addressed by it. But it is no cryptographic hash: Aumasson and Bernstein (SipHash, 2012)
@@ -29,34 +28,26 @@ site, one in 10^13.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from cityhash import CityHash64
 
-from sitecrawl.base.hashing import BY_SITE, SPLITS, check_key
-from sitecrawl.urls.url import site_of, top_level_of
+from sitecrawl.base.hashing import check_key
+from sitecrawl.urls.url import site_of
 
 SIZE: Final = 16
 _HOST_SIZE: Final = 8
 REGION_SIZE: Final = 2
 
-PARTS: Final[Mapping[str, Callable[[str], str]]] = dict(zip(SPLITS, (site_of, top_level_of), strict=True))
-"""Of a host's name, for its region. A site lies within one region."""
-
 _NO_BODY_METHOD = "GET"
 
 
 class Fingerprinter:
-    """Makes the fingerprints of one crawl, from its key of 16 bytes; `split` is one of `base.hashing.SPLITS`.
+    """Makes the fingerprints of one crawl, from its key of 16 bytes. Raises `ValueError` for another size."""
 
-    Raises `ValueError` for others.
-    """
-
-    def __init__(self, key: bytes, split: str = BY_SITE) -> None:
-        check_key(key, split)
-        self._split = split
+    def __init__(self, key: bytes) -> None:
+        check_key(key)
         self._keyed = hashlib.blake2b(key=key, digest_size=8)
 
     def url(self, canonical: str) -> bytes:
@@ -86,7 +77,7 @@ class Fingerprinter:
 
     def region(self, host: str) -> bytes:
         """The `REGION_SIZE` bytes that begin all keys of the site of `host`; zeros for no host."""
-        return _region_of(host, self._split)
+        return _region_of(host)
 
     def _digest(self, data: bytes, canonical: str) -> bytes:
         city: int = CityHash64(data)
@@ -100,6 +91,6 @@ class Fingerprinter:
 
 
 @lru_cache(maxsize=1 << 14)
-def _region_of(host: str, split: str) -> bytes:
-    city: int = CityHash64(PARTS[split](host).encode(errors="replace")) if host else 0
+def _region_of(host: str) -> bytes:
+    city: int = CityHash64(site_of(host).encode(errors="replace")) if host else 0
     return city.to_bytes(8, "big")[:REGION_SIZE]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster import join as join_module
 from sitecrawl.cluster.address import ClusterOptions
 from sitecrawl.cluster.join import join
-from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.components import own_class
 from sitecrawl.crawl.found_urls import _pushed_request
@@ -100,16 +98,6 @@ class TestJoining:
         join(self.options(redis))
         with pytest.raises(OptionError, match=r"spider 'generic', not 'sitemap'.*SITECRAWL_CLUSTER_CRAWL"):
             join(ClusterOptions({"url": redis.url}, "test", spider="sitemap", shards=2))
-
-    def test_another_split(self, redis: Server) -> None:
-        """Keys of the crawl begin with what its sites are split by: with another one they would be elsewhere."""
-        options = replace(self.options(redis), crawl="split")
-        join(replace(options, split="tld"))
-        with pytest.raises(OptionError, match=r"split 'tld', not 'site'.*SITECRAWL_CLUSTER_CRAWL"):
-            join(options)
-        with opened(options.redis, "split") as crawl:
-            assert crawl.fingerprints.host("a.example.com")[:2] == crawl.fingerprints.host("example.com")[:2]
-            assert crawl.fingerprints.host("example.com")[:2] == crawl.fingerprints.host("example.net.com")[:2]
 
     def test_redis_that_cannot_be_written(self, redis: Server) -> None:
         """A replica, and a user without rights: one error of ours."""

@@ -253,25 +253,6 @@ def test_workers_share_a_crawl(tmp_path: Path, redis: Server, workers: int) -> N
     asyncio.run(crawl())
 
 
-@pytest.mark.deep
-def test_workers_that_have_top_level_domains(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All sites of one are in one partition, also for what is done by hand, and each page is fetched once."""
-    fingerprints = Fingerprinter(bytes(16), "tld")
-    monkeypatch.setitem(globals(), "FINGERPRINTS", fingerprints)
-
-    async def crawl() -> None:
-        async with crowd_of(2, tmp_path, redis) as crowd:
-            assert await crowd.run(Random(1)) == all_pages()
-            partitions = {host_name: [one.frontier.has(host_name) for one in crowd.workers] for host_name in names()}
-            assert len({(name.rpartition(".")[2], *has) for name, has in partitions.items()}) == 3
-            assert all(sum(has) == 1 for has in partitions.values())
-
-    def names() -> set[str]:
-        return {url_of(page)[7:].partition("/")[0] for page in range(HOSTS)}
-
-    asyncio.run(crawl())
-
-
 @pytest.mark.usefixtures("nobody_is_late")
 def test_redis_stood_still_for_a_lease(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """All leases are over, and all workers live: whoever comes first takes nothing of the others, and what they have

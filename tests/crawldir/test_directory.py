@@ -13,7 +13,6 @@ from waiting import PATIENCE
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir import directory
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, read_manifest
-from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 def rewrite(path, **changes):
@@ -128,15 +127,12 @@ def test_a_later_format(tmp_path, change):
         CrawlDirectory(tmp_path, "generic")
 
 
-def test_keys_of_another_split(tmp_path):
-    """A crawl goes on with regions of what they were made of, and none is taken for another."""
-    begun = CrawlDirectory(tmp_path, "generic", key=bytes(16), split="tld")
-    assert Fingerprinter(*begun.manifest.keying).region("a.com") == Fingerprinter(*begun.manifest.keying).region(
-        "b.com"
-    )
+def test_the_key_of_another_crawl(tmp_path):
+    """A worker's directory is that of one crawl on Redis."""
+    begun = CrawlDirectory(tmp_path, "generic", key=bytes(16))
     assert CrawlDirectory(tmp_path, "generic").manifest == begun.manifest
     with pytest.raises(FormatMismatch, match="another crawl than that on Redis"):
-        CrawlDirectory(tmp_path, "generic", key=bytes(16), split="site")
+        CrawlDirectory(tmp_path, "generic", key=bytes(15) + b"x")
 
 
 @pytest.mark.parametrize("content", [b'{"magic": "other"}', b"[]", b"7", b"null"])

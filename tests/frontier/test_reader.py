@@ -24,7 +24,7 @@ class Crawl(Bench):
 
     def __init__(self, directory: Path, order: str = "aopic", politeness: PolitenessOptions = RUDE) -> None:
         self.directory = directory
-        fingerprints = Fingerprinter(*CrawlDirectory(directory, "generic").manifest.keying)
+        fingerprints = Fingerprinter(CrawlDirectory(directory, "generic").manifest.fingerprint_key)
         super().__init__(directory / "db", order, politeness, host_key=fingerprints.host)
 
     def read(self) -> FrontierReader:

@@ -70,33 +70,6 @@ def test_a_site_is_a_region(host: str, site: str) -> None:
     assert len({key[2:8] for key in keys}) == len(keys)
 
 
-@pytest.mark.parametrize(
-    ("host", "part"),
-    [
-        ("www.example.com:8080", "com"),
-        ("example.com", "com"),
-        ("*.example.com", "com"),
-        ("a.b.example.co.uk", "uk"),
-        ("me.github.io", "io"),
-        ("192.0.2.7:81", "192.0.2.7:81"),
-        ("[2001:db8::1]:81", "[2001:db8::1]:81"),
-        ("localhost", "localhost"),
-    ],
-)
-def test_a_top_level_domain_is_a_region(host: str, part: str) -> None:
-    """If a crawl is split so: keys of all hosts of a site begin alike, and with them those of all of the domain."""
-    fingerprinter, region = Fingerprinter(KEY, "tld"), CityHash64(part).to_bytes(8, "big")[:2]
-    keys = [fingerprinter.region(host), fingerprinter.host(host), fingerprinter.url(f"http://{host}/a")]
-    assert {key[:2] for key in keys} == {region}
-    assert keys[2][2:] == Fingerprinter(KEY).url(f"http://{host}/a")[2:]
-
-
-def test_wrong_split() -> None:
-    """A part of a name that nothing is split by is refused."""
-    with pytest.raises(ValueError, match="site or tld"):
-        Fingerprinter(KEY, "host")
-
-
 def test_what_has_no_host_is_in_the_first_region() -> None:
     """What is no URL with a host is no error."""
     fingerprinter = Fingerprinter(KEY)

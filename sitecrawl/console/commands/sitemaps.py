@@ -149,7 +149,7 @@ def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
 
 def _show(directory: Path, text: str) -> None:
     places = _places(directory)
-    keys = [Fingerprinter(*manifest_of(places[0]).keying).url(key) for key in candidate_keys(text)]
+    keys = [Fingerprinter(manifest_of(places[0]).fingerprint_key).url(key) for key in candidate_keys(text)]
     found = []
     for place in places:
         with database_to_read(place) as database:

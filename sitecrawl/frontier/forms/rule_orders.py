@@ -27,7 +27,7 @@ def order_rule(directory: Path, name: str, state: State) -> str:
     Raises `OptionError` if there is no such rule, `CrawlDirectoryInUse` while the crawl runs, `StorageError`.
     """
     number, _, host_name = name.partition("@")
-    fingerprints = Fingerprinter(*manifest_of(directory).keying)
+    fingerprints = Fingerprinter(manifest_of(directory).fingerprint_key)
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
         hosts = HostTable(database, fingerprints.host)

@@ -196,7 +196,7 @@ def _check(database: Database, manifest: Manifest, result: CheckResult) -> None:
         forgotten = counts.forgotten if counts is not None else 0
         try:
             result.problems += check_pages(
-                database, index, Fingerprinter(*manifest.keying), last_id=last, forgotten=forgotten
+                database, index, Fingerprinter(manifest.fingerprint_key), last_id=last, forgotten=forgotten
             )
         except CorruptFile as error:
             result.problems.append(Problem(INDEX_FILE, str(error), INDEX_AGAIN))
@@ -270,7 +270,7 @@ def _mended_store(directory: Path, manifest: Manifest, *, is_damaged: bool) -> P
         if not any(problem.repairable for problem in check_store(state, [])):
             return state.position
         whole = replace(state, position=state.position or Position())
-        position = rebuild(whole, referrer=partial(_referrer_of, database, Fingerprinter(*manifest.keying)))
+        position = rebuild(whole, referrer=partial(_referrer_of, database, Fingerprinter(manifest.fingerprint_key)))
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
         batch = database.batch()
         batch.put("meta", PAGES, json.dumps(position._asdict()).encode())

@@ -336,7 +336,7 @@ def replace_database(directory: Path, manifest: Manifest, position: Position | N
 
 
 def _fill(database: Database, directory: Path, manifest: Manifest, position: Position | None) -> None:
-    fingerprints = Fingerprinter(*manifest.keying)
+    fingerprints = Fingerprinter(manifest.fingerprint_key)
     hosts = HostTable(database, fingerprints.host)
     batch = database.batch()
     seeds: dict[bytes, int] = {}

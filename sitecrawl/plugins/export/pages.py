@@ -95,7 +95,7 @@ class Pages:
             frontier = self._open.enter_context(FrontierReader(self._frontier))
         except StorageError:
             return None
-        return frontier, Fingerprinter(*frontier.manifest.keying).url
+        return frontier, Fingerprinter(frontier.manifest.fingerprint_key).url
 
     def importance_of(self, url_key: str) -> float | None:
         """Of the page with this URL key, from 0 to 1; None where it is not known."""

@@ -57,7 +57,7 @@ class Source:
     ) -> None:
         self.database = database
         self.manifest = manifest
-        self.fingerprints = Fingerprinter(*manifest.keying)
+        self.fingerprints = Fingerprinter(manifest.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self.pages = pages
         self._told = told or database
