@@ -22,7 +22,7 @@ from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.setting import Setting
 from sitecrawl.crawl.components import PRESETS
-from sitecrawl.frontier.urls.order import LINKS, ORDERS
+from sitecrawl.frontier.urls.order import ORDERS
 from sitecrawl.http import Verify
 from sitecrawl.plugins.rendering import RENDER
 from sitecrawl.spiders.arguments import RENDER as RENDER_MODES
@@ -128,7 +128,6 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 
 OTHERS = {
     "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
-    "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PRESET": "scrapy",
     "SITECRAWL_PROGRESS": "False",
@@ -290,7 +289,6 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
         ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, aopic-published, best, bfs, dfs: is bfs meant?"),
         ("SITECRAWL_ORDER", None, "is None, and has to be one of"),
-        ("SITECRAWL_LINKS", "frist", "is first meant?"),
         ("SITECRAWL_CLUSTER_SHARDS", 1025, "a whole number from 1 to 1024"),
         ("SITECRAWL_LEASE_SECONDS", "0.5", "a number from 1 on"),
         ("SITECRAWL_ITEMS_TABLE", "x", "There is no setting SITECRAWL_ITEMS_TABLE any more: it is items"),
@@ -397,7 +395,6 @@ def test_the_preset_scrapy_says_no_word_of_a_pace(caplog: pytest.LogCaptureFixtu
 def test_choices_are_what_there_is() -> None:
     """What a setting that is a name may be, is declared below the rooms that know what the names stand for."""
     known: dict[Setting[str], Iterable[str]] = {
-        declared.LINKS: LINKS,
         declared.ORDER: ORDERS,
         declared.PRESET: PRESETS,
         RENDER: RENDER_MODES,

@@ -25,9 +25,6 @@ ORDER: Final = Setting("SITECRAWL_ORDER", "aopic", "name",
     choices=("aopic", "aopic-published", "best", "bfs", "dfs"))
 FRONTIER: Final = Setting("SITECRAWL_FRONTIER", "", "class",
     "The path of [a frontier of your own](design/frontier.md), in the place of sitecrawl's.")
-LINKS: Final = Setting("SITECRAWL_LINKS", "auto", "name",
-    "Which of a page's links goes first, if the order leaves it open; `auto`: the usual one for the order.",
-    choices=("auto", "first", "last"))
 HOLD_TRAPS: Final = Setting("SITECRAWL_HOLD_TRAPS", True, "yes or no",
     "Under `aopic`, hold back what grows like a bot trap, and learn which [parts of a host's URLs do not change the "
     "page](design/dust.md). `False`: crawl to the very last URL.")

@@ -79,7 +79,6 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=declared.MAX_PAGES.read(settings),
         one_by_one=settings.getint("CONCURRENT_REQUESTS") == 1,
-        links=declared.LINKS.read(settings),
         repeats=order(settings).is_exact,
         requisites=declared.REQUISITES.read(settings),
         learn_rules=declared.HOLD_TRAPS.read(settings),

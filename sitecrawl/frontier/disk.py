@@ -40,7 +40,7 @@ from sitecrawl.frontier.urls.host import Host, PolitenessOptions
 from sitecrawl.frontier.urls.host_terms import TermsByHost
 from sitecrawl.frontier.urls.link_credit import LinkCredit
 from sitecrawl.frontier.urls.options import FrontierOptions
-from sitecrawl.frontier.urls.order import Order, goes_last, queues_backwards
+from sitecrawl.frontier.urls.order import Order, goes_last
 from sitecrawl.frontier.urls.record import MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.urls.sections import Section
 from sitecrawl.frontier.urls.tables import HostTable, UrlTable
@@ -151,7 +151,6 @@ class DiskFrontier:
             grown=self._grown,
             outbox=self.outbox,
             linked_to=listener.linked_to,
-            backwards=queues_backwards(order, options.links),
             terms=terms,
             has_requisites=options.requisites,
             viewed=self.forms.viewed,

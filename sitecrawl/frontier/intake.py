@@ -23,7 +23,7 @@ class Intake:
 
     `in_flight` are the visits under way, `grown` is told the hosts for which more waits. `linked_to` is told of
     requisites that have been fetched, and are linked to now. Links beyond the depth limit that `terms` have for
-    their host are left out. `backwards`: of a page the last link is queued first.
+    their host are left out.
     `viewed` is told a page, its host, its links, and those of them that are new there.
     """
 
@@ -37,7 +37,6 @@ class Intake:
         grown: Callable[[Iterable[Host]], None],
         outbox: Outbox | None,
         linked_to: Callable[[bytes], None],
-        backwards: bool,
         terms: TermsByHost,
         has_requisites: bool,
         viewed: Callable[[Visit, Host, Sequence[Link], Sequence[Link]], None],
@@ -54,7 +53,6 @@ class Intake:
         self._terms = terms
         self._has_requisites = has_requisites
         self._viewed = viewed
-        self._backwards = backwards
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes, asked: Asked | None) -> int:
         """See `contract.Frontier`."""
@@ -91,8 +89,6 @@ class Intake:
         if record is None or (not near and self._is_too_deep(depth)):
             return 0
         known = _first_of_each(near, but=visit.key)
-        if self._backwards:
-            known = dict(reversed(known.items()))
         links = list(known.values())
         host = self._states.host_of(record)
         tenth = self._link_credit.spend(record, host, links, rest=rest)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.frontier.urls.order import LINKS, order_named
+from sitecrawl.frontier.urls.order import order_named
 from sitecrawl.pagestore.console import parse_since
 from sitecrawl.urls.url import CRAWLED, Url
 
@@ -35,8 +35,6 @@ class SiteArguments:
     """Follow links so far from the seeds (a seed has depth 0); None leaves it to DEPTH_LIMIT."""
     order: str | None = None
     """None leaves it to SITECRAWL_ORDER."""
-    links: str | None = None
-    """Which of a page's links goes first, `first` or `last`; None leaves it to SITECRAWL_LINKS."""
     sitemaps: bool = False
     """Look for the sitemaps of the seeds' hosts, and take links from them; False if only some are named."""
     named: list[Url] = field(default_factory=list)
@@ -90,7 +88,6 @@ class SiteArguments:
             max_pages=_count(given, "max_pages"),
             max_depth=_count(given, "max_depth"),
             order=order,
-            links=_choice(given, "links", LINKS),
             sitemaps=discover,
             named=named,
             again=_again(given),
@@ -111,7 +108,6 @@ class SiteArguments:
             ("SITECRAWL_MAX_PAGES", self.max_pages),
             ("DEPTH_LIMIT", self.max_depth),
             ("SITECRAWL_ORDER", self.order),
-            ("SITECRAWL_LINKS", self.links),
             ("SITECRAWL_RENDER", self.render),
         ):
             if value is not None:

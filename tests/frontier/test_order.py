@@ -22,7 +22,6 @@ from sitecrawl.frontier.urls.order import (
     level_of,
     order_named,
     priority_of,
-    queues_backwards,
     raised_rank,
     serial_of,
     with_priority,
@@ -54,21 +53,6 @@ def test_depth_first(one, other):
     """The greatest priority goes first, then what was found last."""
     order = DepthFirst()
     assert (rank(order, one) < rank(order, other)) == ((-one[0], -one[2]) < (-other[0], -other[2]))
-
-
-@pytest.mark.parametrize(
-    ("name", "links", "backwards"),
-    [
-        ("dfs", "auto", False),
-        ("dfs", "last", False),
-        ("dfs", "first", True),
-        ("bfs", "last", True),
-        ("bfs", "first", False),
-    ],
-)
-def test_which_link_of_a_page_goes_first(name, links, backwards):
-    """What is queued last goes first in depth first alone."""
-    assert queues_backwards(order_named(name), links) == backwards
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 10**9))

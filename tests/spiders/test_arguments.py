@@ -65,7 +65,7 @@ def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
         OptionError,
-        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, again, requisites, "
+        match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, recrawl, again, requisites, "
         "llms_txt, render, screenshots, ftp, dry, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
@@ -89,7 +89,6 @@ def test_a_number_that_is_none(name, value):
     [
         ({"scope": "sites"}, "There is no scope 'sites'"),
         ({"order": "worst"}, "There is no order 'worst'"),
-        ({"links": "lst"}, r"links is one of auto, first, last, and not 'lst': is last meant\?"),
         ({"allow": "("}, "allow: "),
         ({"deny": "["}, "deny: "),
         ({"seeds": "ftp://a.example"}, "switch it on with -a ftp=1"),

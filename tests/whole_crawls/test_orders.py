@@ -29,31 +29,29 @@ class Tree:
         name = path.lstrip("/")
         return Answer(status=404) if name == "robots.txt" else linked(*map(self.url, self.children(name)))
 
-    def depth_first(self, *, last: bool) -> list[str]:
-        """What was found last goes first; of one page's links the last, or the first."""
+    def depth_first(self) -> list[str]:
+        """What was found last goes first; of one page's links the last."""
         stack, order = [""], []
         while stack:
             order.append(name := stack.pop())
-            children = self.children(name)
-            stack += children if last else reversed(children)
+            stack += self.children(name)
         return order
 
-    def breadth_first(self, *, last: bool) -> list[str]:
+    def breadth_first(self) -> list[str]:
         queue = [""]
         for name in queue:
-            children = self.children(name)
-            queue += reversed(children) if last else children
+            queue += self.children(name)
         return queue
 
 
-def fetched(jobdir: Path, order: str, links: str, delay: float) -> tuple[Tree, list[str]]:
+def fetched(jobdir: Path, order: str, delay: float) -> tuple[Tree, list[str]]:
     """The names of the pages in the order in which they were asked for."""
     with ExitStack() as stack:
         first = stack.enter_context(LocalWeb({}))
         other = stack.enter_context(LocalWeb({}, address="127.0.0.2", port=first.port))
         tree = Tree([first.root, other.root])
         first.pages = other.pages = tree.page
-        arguments = {"order": order, "scope": "any", **({"links": links} if links else {})}
+        arguments = {"order": order, "scope": "any"}
         settings = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": delay, "SITECRAWL_ALLOW_PRIVATE": True}
         result = crawl(first.root, jobdir, **arguments, **settings)
         assert result.returncode == 0, result.stderr
@@ -62,14 +60,12 @@ def fetched(jobdir: Path, order: str, links: str, delay: float) -> tuple[Tree, l
 
 
 @pytest.mark.parametrize("delay", [0, pytest.param(0.02, marks=pytest.mark.deep)])
-@pytest.mark.parametrize("links", ["", "last", "first"])
-def test_depth_first(tmp_path: Path, links: str, delay: float) -> None:
+def test_depth_first(tmp_path: Path, delay: float) -> None:
     """At any delay, over hosts that have to rest: no page goes before its turn because another is not read yet."""
-    tree, found = fetched(tmp_path / "job", "dfs", links, delay)
-    assert found == tree.depth_first(last=links != "first")
+    tree, found = fetched(tmp_path / "job", "dfs", delay)
+    assert found == tree.depth_first()
 
 
-@pytest.mark.parametrize("links", ["", "last"])
-def test_breadth_first(tmp_path: Path, links: str) -> None:
-    tree, found = fetched(tmp_path / "job", "bfs", links, 0)
-    assert found == tree.breadth_first(last=links == "last")
+def test_breadth_first(tmp_path: Path) -> None:
+    tree, found = fetched(tmp_path / "job", "bfs", 0)
+    assert found == tree.breadth_first()

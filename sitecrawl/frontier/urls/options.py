@@ -58,8 +58,6 @@ class FrontierOptions:
     one_by_one: bool = False
     """No URL is handed out while another is in flight, or before one that the order puts first: in orders whose ranks
     rule over all hosts."""
-    links: str = "auto"
-    """Which of a page's links goes first, where the order leaves it open: one of `frontier.urls.order.LINKS`."""
     lambda_policy: str = "hosts"
     """How the lambda page pays out: see `sitecrawl.frontier.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)

@@ -72,8 +72,6 @@ class Order(Protocol):
     """Ranks change with credit, and sections that look like traps are held back."""
     takes_turns: bool
     """Hosts and sections take turns (`turns`), and ranks rule inside a section; else they rule over all."""
-    newest_first: bool
-    """What was queued last goes first."""
     is_exact: bool
     """By credit as it is, and not by classes; the lambda page pays all pages alike."""
 
@@ -85,7 +83,6 @@ class _ByRank:
 
     by_credit = False
     takes_turns = False
-    newest_first = False
     is_exact = False
 
 
@@ -104,7 +101,6 @@ class DepthFirst(_ByRank):
 
     name = "dfs"
     by_level = False
-    newest_first = True
 
     def rank(self, facts: Facts) -> bytes:
         return _pack(facts.priority, 0, _LAST_PLACE - facts.serial)
@@ -138,7 +134,6 @@ class Aopic:
     name = "aopic"
     by_credit = True
     takes_turns = True
-    newest_first = False
     is_exact = False
 
     def __init__(self, *, by_level: bool = False) -> None:
@@ -170,15 +165,6 @@ class AopicPublished(_ByRank):
 def exact_credit(entry: bytes, paid: int) -> int:
     """What a page holds by its entry in the order `AopicPublished`, but for 2^16 units; `paid` as in `Facts`."""
     return ((_LAST_PLACE - int.from_bytes(entry[6:12], "big")) << 16) - (_CREDITS >> 1) + paid
-
-
-LINKS: Final = ("auto", "first", "last")
-"""Which of a page's links goes first, where an order leaves it open; `auto`: as is usual in it."""
-
-
-def queues_backwards(order: Order, links: str) -> bool:
-    """Whether the last link of a page is to be queued first, so that `links` goes first; `auto` for what is usual."""
-    return links != "auto" and (links == "first") == order.newest_first
 
 
 def credit_class(credit: int) -> int:

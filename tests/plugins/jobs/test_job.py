@@ -13,7 +13,7 @@ import pytest
 from sitecrawl.addon import SCRAPY_DEFAULTS
 from sitecrawl.base.declared import SETTINGS
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.urls.order import LINKS, ORDERS
+from sitecrawl.frontier.urls.order import ORDERS
 from sitecrawl.plugins.jobs.job import job_schema, read_job
 from sitecrawl.spiders.arguments import NAMES
 from sitecrawl.urls.place import KINDS
@@ -233,7 +233,6 @@ class TestSchema:
         keys = self.keys()
         assert sorted(keys["crawl.scope"]["enum"]) == sorted(KINDS)
         assert sorted(keys["crawl.order"]["enum"]) == sorted(ORDERS)
-        assert sorted(keys["crawl.links"]["enum"]) == sorted(LINKS)
 
 
 LOGIN = """
