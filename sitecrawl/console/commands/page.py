@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import ssl
 import sys
-from collections.abc import Iterator
-from difflib import unified_diff
-from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.crawl.configuration import verify_tls
-from sitecrawl.http.proxies import Proxy, login_in
-from sitecrawl.http.tls import Verify
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error, headers, summary, visible_bytes
@@ -62,72 +51,9 @@ def _curl(url: str, sent: HttpMessage) -> str:
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            raise OptionError("The request's body is binary, which no command line holds: --resend sends it")
+            raise OptionError("The request's body is binary, which no command line holds: --exchange prints it")
         words += ["--data-raw", text]
     return shlex.join([*words, url])
-
-
-def _resent(url: str, sent: HttpMessage, verify: Verify = Verify.REQUIRE) -> HttpMessage:
-    """What the server answers to the same request now, without redirects. Raises `StorageError` if it does not, as
-    where its certificate does not hold and `verify` requires that.
-    """
-    parts, words = urlsplit(url), sent.start_line.decode("latin-1").split(" ")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise OptionError(f"{visible(url)} did not come over HTTP, so nothing can be sent again")
-    try:
-        connection, target, besides = _way_to(parts, words[1], verify)
-    except ValueError as error:
-        raise OptionError(f"{visible(url)} cannot be asked for through a proxy: {error}") from error
-    try:
-        connection.putrequest(words[0], target, skip_host=True, skip_accept_encoding=True)
-        for name, value in (*_headers(sent), *besides.items()):
-            connection.putheader(name, value)
-        if sent.body:
-            connection.putheader("Content-Length", str(len(sent.body)))
-        connection.endheaders(sent.body or None)
-        answer = connection.getresponse()
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.getheaders()]
-        start = f"HTTP/{answer.version // 10}.{answer.version % 10} {answer.status} {answer.reason}"
-        return HttpMessage(start.encode("latin-1"), headers, answer.read(MAX_CONTENT))
-    except (OSError, HTTPException, ValueError) as error:
-        raise StorageError(
-            f"{visible(url)} does not answer: {visible(str(error)) or type(error).__name__}"
-        ) from error
-    finally:
-        connection.close()
-
-
-def _way_to(parts: SplitResult, target: str, verify: Verify) -> tuple[HTTPConnection, str, dict[str, str]]:
-    """Connection to the server, or to the environment's proxy for it; target and further headers of the request.
-    Raises `ValueError` for a proxy that cannot be used here.
-    """
-    host, is_secure = parts.hostname or "", parts.scheme == "https"
-    kind = partial(HTTPSConnection, context=_context(verify)) if is_secure else HTTPConnection
-    named = "" if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme, "")
-    if not named:
-        return kind(host, parts.port, timeout=_TIMEOUT), target, {}
-    proxy = Proxy.of(named)
-    if proxy.scheme != "http":
-        raise ValueError(f"one of {proxy.scheme} is for crawls alone")
-    login = {"Proxy-Authorization": given.decode()} if (given := login_in(named)) else {}
-    connection = kind(proxy.host, proxy.port, timeout=_TIMEOUT)
-    if is_secure:
-        connection.set_tunnel(host, parts.port, login)
-        return connection, target, {}
-    return connection, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{target}", login
-
-
-def _context(verify: Verify) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if verify is not Verify.REQUIRE:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
-def _difference(before: HttpMessage, after: HttpMessage, charset: str | None = None) -> Iterator[str]:
-    """The lines of a unified diff of two answers; none if they say the same."""
-    old, new = (_text_of(message, charset).splitlines() for message in (before, after))
-    return unified_diff(old, new, "stored", "now", n=1, lineterm="")
 
 
 class Command(ReadingCommand):
@@ -151,7 +77,6 @@ class Command(ReadingCommand):
         traffic.add_argument(
             "--curl", action="store_true", help="print the command of curl's that sends the request again"
         )
-        traffic.add_argument("--resend", action="store_true", help="send the request again, and print what differs")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -161,13 +86,13 @@ class Command(ReadingCommand):
             if not captures:
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")
             for capture in captures:
-                if opts.exchange or opts.curl or opts.resend:
-                    _show_traffic(reader, capture, opts, self.settings)
+                if opts.exchange or opts.curl:
+                    _show_traffic(reader, capture, opts)
                 else:
                     _show(reader, capture, opts)
 
 
-def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, settings: BaseSettings) -> None:
+def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:
     sent = reader.sent_for(capture)
     if sent is None:
         raise StorageError(f"There is no request in {reader.directory} for {visible(capture.url)}")
@@ -176,15 +101,7 @@ def _show_traffic(reader: Reader, capture: Capture, opts: argparse.Namespace, se
         return
     page = reader.read(capture)
     received = HttpMessage(page.start_line, page.headers, page.payload)
-    if opts.exchange:
-        print(_text_of(sent) + _text_of(received, capture.charset), end="")
-        return
-    differs = False
-    for line in _difference(received, _resent(capture.url, sent, verify_tls(settings)), capture.charset):
-        print(line)
-        differs = True
-    if not differs:
-        print("The answer is the same")
+    print(_text_of(sent) + _text_of(received, capture.charset), end="")
 
 
 def _show(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:

@@ -17,8 +17,8 @@ from crawling import scrapy as crawl_scrapy
 from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.console.commands.page import _curl, _resent
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.commands.page import _curl
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.record import MASK, HttpMessage
 
@@ -199,45 +199,6 @@ class TestTraffic:
         mine = ("user-agent", "accept", "accept-language", "accept-encoding", "host")
         for name in mine:
             assert after.headers.get(name) == before.headers.get(name)
-
-    def test_resend(self, web, crawled):
-        """What the server says now is compared with what is stored."""
-        web.pages["/about"] = "<p>two</p>"
-        lines = self.page(crawled, "--resend", f"{web.root}/about").splitlines()
-        assert {"-<p>one</p>", "+<p>two</p>"} <= set(lines)
-
-    def test_no_answer(self, web, crawled):
-        """A server that is away is one line."""
-        with LocalWeb({}) as gone:
-            port = gone.port
-        message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
-        with pytest.raises(StorageError, match="does not answer"):
-            _resent(f"http://127.0.0.1:{port}/", message)
-
-
-class TestThroughAProxy:
-    """That of the environment is asked, as a crawl asks it."""
-
-    MESSAGE = HttpMessage(b"GET /a?b HTTP/1.1", [(b"Host", b"site.example")], b"")
-
-    def test_is_asked_for_the_whole_url(self, monkeypatch):
-        with LocalWeb({"http://site.example/a?b": "through"}) as proxy:
-            monkeypatch.setenv("http_proxy", proxy.root.replace("://", "://me:secret@"))
-            assert _resent("http://site.example/a?b", self.MESSAGE).body == b"through"
-            (hit,) = proxy.hits
-        assert hit.path == "http://site.example/a?b"
-        assert hit.headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"
-
-    def test_not_where_the_environment_excepts_the_host(self, monkeypatch, web):
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        message = HttpMessage(b"GET / HTTP/1.1", [(b"Host", b"x")], b"")
-        assert _resent(f"{web.root}/", message).start_line.startswith(b"HTTP/1.1 200")
-
-    def test_of_a_kind_that_only_crawls_take(self, monkeypatch):
-        monkeypatch.setenv("http_proxy", "https://127.0.0.1:9")
-        with pytest.raises(OptionError, match="for crawls alone"):
-            _resent("http://site.example/a?b", self.MESSAGE)
 
 
 def test_a_body_in_a_command():
