@@ -4,8 +4,8 @@ It is told from the captures alone. Of each URL the newest capture of the span t
 (`pagestore.reader.TELLS`) is held against the newest before the span. Two versions of a page with other bytes are
 compared by their texts, so a token in the markup is no change. Memory does not grow with the number of pages.
 
-Here are also the rows of `scrapy changes`, and its feed in Atom (RFC 4287); and how far earlier exports have come, so
-that the next one takes what is new:
+Here are also the rows of `scrapy changes`; and how far earlier exports have come, so that the next one takes what is
+new:
 
     exported.json in the crawl's directory: by the name of each store, the last id that was exported and the checksum
     of its row
@@ -21,14 +21,11 @@ from __future__ import annotations
 import difflib
 import heapq
 import json
-import re
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from xml.sax.saxutils import escape, quoteattr
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.display import one_line
@@ -223,41 +220,6 @@ def _of_round(found: Round) -> Mapping[str, Any]:
 ROUNDS: Final = Layout(
     f"{'round':>5}  {'began (UTC)':<19}  found", _round, [field.name for field in fields(Round)], _of_round
 )
-
-
-_NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML has not (section 2.2)."""
-
-
-def atom(found: Iterable[_Change], name: str, *, with_diffs: bool) -> Iterator[str]:
-    """The lines of a feed of the crawl called `name`, as the changes come."""
-    title = _text(f"Changes of {name}")
-    yield '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-    yield f"<title>{title}</title>\n<id>urn:sitecrawl:changes:{_text(name)}</id>\n"
-    yield "<author><name>sitecrawl</name></author>\n"
-    newest = 0.0
-    for change in found:
-        newest = max(newest, change.now.capture.fetched)
-        yield _entry(change, with_diffs=with_diffs)
-    yield f"<updated>{iso_of(newest or time.time())}</updated>\n</feed>\n"
-
-
-def _entry(change: _Change, *, with_diffs: bool) -> str:
-    title = (change.now if change.before is None or change.now.capture.kind == "page" else change.before).title
-    at = iso_of(change.now.capture.fetched)
-    url = _NO_CHARACTER.sub("\ufffd", change.url)
-    about = "\n".join(change.diff()) if with_diffs else ""
-    if change.now.capture.redirect_to:
-        about = f"now at {change.now.capture.redirect_to}"
-    return (
-        f"<entry><title>{_text(f'{change.what}: {title or change.url}')}</title>\n"
-        f"<id>{_text(f'{change.url}#{at}')}</id><link href={quoteattr(url)}/><updated>{at}</updated>"
-        f'<category term="{change.what}"/>\n<summary>{_text(about or change.what)}</summary></entry>\n'
-    )
-
-
-def _text(value: str) -> str:
-    return escape(_NO_CHARACTER.sub("\ufffd", value))
 
 
 class Mark(NamedTuple):

@@ -6,16 +6,15 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import FORMATS, write
+from sitecrawl.console.listing import write
 from sitecrawl.pagestore.console import parse_since
 from sitecrawl.pagestore.rounds import rounds_in, span_of
-from sitecrawl.plugins.export.changes import CHANGES, ROUNDS, WITH_DIFFS, atom, changes, spans_of, spans_since
+from sitecrawl.plugins.export.changes import CHANGES, ROUNDS, WITH_DIFFS, changes, spans_of, spans_since
 from sitecrawl.plugins.export.pages import pages_with_texts
 
 
@@ -25,7 +24,6 @@ class Command(ListingCommand):
     """
 
     summary = "List pages that are new, changed, gone or moved"
-    formats = (*FORMATS, "atom")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -38,7 +36,7 @@ class Command(ListingCommand):
         if sum((bool(opts.since), opts.round is not None, opts.rounds)) > 1:
             raise UsageError("--since, --round and --rounds are three questions: ask one", print_help=False)
         if opts.rounds:
-            if opts.format in {"urls", "atom"}:
+            if opts.format == "urls":
                 raise UsageError("a round is no page: choose another --format", print_help=False)
             write(islice(rounds_in(self.directory(opts)), opts.limit), ROUNDS, sys.stdout, format=opts.format)
             return
@@ -50,9 +48,5 @@ class Command(ListingCommand):
         with self.pages(opts) as reader, pages_with_texts(reader) as pages:
             spans = spans_since(pages, since) if since is not None else spans_of(pages, span_of(rounds, opts.round))
             found = islice(changes(pages, spans), opts.limit)
-            if opts.format == "atom":
-                name = Path(self.directory(opts)).resolve().name
-                sys.stdout.buffer.writelines(line.encode() for line in atom(found, name, with_diffs=opts.diff))
-                return
             if not write(found, WITH_DIFFS if opts.diff else CHANGES, sys.stdout, format=opts.format):
                 print("scrapy: no page is new, changed, gone or moved", file=sys.stderr)
