@@ -28,7 +28,6 @@ from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.sitemap_discovery import Discovery, Redirects
 from sitecrawl.crawl.sitemap_registry import Registry, SitemapResponse
 from sitecrawl.crawl.sitemap_visit import SitemapVisit
-from sitecrawl.crawl.sitemaps.added import Added
 from sitecrawl.crawl.sitemaps.entry import Limits
 from sitecrawl.crawl.sitemaps.locations import How
 from sitecrawl.crawl.sitemaps.record import ScheduleOptions, SitemapKind, SitemapRecord, SitemapState
@@ -56,8 +55,6 @@ class Sitemaps:
         """Pages under way because a sitemap says that they have changed → that sitemap."""
         self._answered: set[bytes] = set()
         """Sitemaps whose answer was read but whose visit has not ended."""
-        self._added = Added(crawl.directory.path)
-        crawl.checkpoints.add(self._added)
         crawl.fetches.on_finish.append(self._finished)
         crawl.news.on_given_up.append(self._given_up)
         self._ticks = create_looping_call(self.tick)
@@ -92,10 +89,9 @@ class Sitemaps:
                 self.store.put(key, record)
 
     def tick(self) -> None:
-        """Queue the sitemaps whose time has come, and those that have been added from outside."""
+        """Queue the sitemaps whose time has come."""
         if is_closing(self._crawler):  # its files may be closed before its extensions hear of the end
             return
-        self.add(self._added.take())
         due = list(self.store.due(time.time()))
         for key in due:
             self._registry.queue(key, self.store[key])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from crawling import HELPERS, PROJECT, crawl, environment, with_settings
-from durable_steps import ADDED, EXPORTS, FOLDER, INDEX, MARKS, REPORT, SEARCH, SEEN, UPLOAD
+from durable_steps import EXPORTS, FOLDER, INDEX, MARKS, REPORT, SEARCH, SEEN, UPLOAD
 from failpoints import POINT, TIMES
 from killing import command, killed_at
 from localweb import LocalWeb, linked
@@ -83,20 +83,6 @@ def test_report(job: Path, tmp_path: Path, log: Path) -> None:
         assert (report.read_text() == "before") == (point != REPORT[-1])
     made(words, log)
     assert report.read_text().rstrip().endswith("</html>")
-
-
-def test_added_sitemaps(tmp_path: Path, log: Path) -> None:
-    """What was added in part is nothing that the crawl takes; added again, it is visited."""
-    pages = {"/": "<p>", "/map.xml": "<urlset><url><loc>/listed</loc></url></urlset>", "/listed": "listed"}
-    with LocalWeb(pages) as web:
-        assert crawl(web.root, tmp_path / "job").returncode == 0
-        words = ["sitemaps", "-d", str(tmp_path / "job"), "add", f"{web.root}/map.xml"]
-        killed_at(ADDED, words, log)
-        assert crawl(web.root, tmp_path / "job").returncode == 0
-        assert "/map.xml" not in web.paths()
-        made(words, log)
-        assert crawl(web.root, tmp_path / "job", sitemaps=1).returncode == 0
-        assert "/map.xml" in web.paths()
 
 
 def test_upload(job: Path, tmp_path: Path, log: Path) -> None:

@@ -13,10 +13,8 @@ from durable_steps import BEGINNING, BEGUN, END, WORK
 from killing import command, killed_at
 from localweb import Answer, LocalWeb, linked
 
-from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.pagestore import PageReader
 from sitecrawl.plugins.checking.crawl import check
-from sitecrawl.urls.url import parse
 
 SITE = 300
 
@@ -86,7 +84,6 @@ def test_a_crawl_of_one_process(site: LocalWeb, tmp_path: Path) -> None:
     for point in BEGINNING:
         crawl.kill(point)
     for point in WORK:
-        leave(crawl.job, [parse(f"{site.root}/none.xml")])
         crawl.kill(point, 1 if "cut" in point or "committed" in point else 3)
         assert crawl.is_sound(), point
     for point in END:  # of a run that ends at a limit

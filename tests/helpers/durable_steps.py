@@ -36,7 +36,6 @@ WORK = (
     "http.cookies.CookieStore.write: replace",
     "http.cookies.CookieStore.write: directory",
     "crawl.checkpoints.Checkpoints.write: batch",
-    "crawl.sitemaps.added.Added.committed: unlink",
     "plugins.remote.store.Remote.send: put",
 )
 END = (
@@ -86,7 +85,6 @@ EXPORTS = _replaced("plugins.export.commands.export._file")
 MARKS = _replaced("plugins.export.changes._write_marks")
 EARLIER = _replaced("pagestore.earlier.write_list")
 REPORT = _replaced("plugins.report.commands.report.Command._write")
-ADDED = "crawl.sitemaps.added.leave: replace"
 UPLOAD = "plugins.remote.store.Remote.send: put"
 INDEX = ("plugins.export.fulltext._make: commit", "plugins.export.fulltext.SearchIndex._transaction: commit")
 SEARCH = "plugins.export.fulltext.SearchIndex.update: script"

@@ -16,8 +16,6 @@ from sitecrawl.base.display import one_line, visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import Layout, write
-from sitecrawl.crawl.seeds import seeds_of
-from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.entry import Problem
 from sitecrawl.crawl.sitemaps.record import DAY, NEVER, SitemapKind, SitemapRecord
 from sitecrawl.crawl.sitemaps.store import read_sitemaps
@@ -87,12 +85,11 @@ _SITEMAPS: Final = Layout(
 
 class Command(ListingCommand):
     """List the sitemaps, feeds and hub pages that a crawl has found; those that bring the most new links come first.
-    `show` prints all that is known about one. `add` adds some: a running crawl visits them at once, any other when it
-    is resumed. Works while the crawl runs.
+    `show` prints all that is known about one. Works while the crawl runs.
     """
 
-    usage = "[options] [list | show <url> | add <url>...]"
-    summary = "List the sitemaps of a crawl, or add some"
+    usage = "[options] [list | show <url>]"
+    summary = "List the sitemaps of a crawl"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -102,15 +99,11 @@ class Command(ListingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         what, *urls = args or ["list"]
         self.check_limit(opts)
-        wanted = {"list": not urls, "show": len(urls) == 1, "add": bool(urls)}
+        wanted = {"list": not urls, "show": len(urls) == 1}
         if not wanted.get(what, False):
-            raise UsageError("name one of: list, show <url>, add <url>...", print_help=False)
+            raise UsageError("name one of: list, show <url>", print_help=False)
         with exit_code_on_error(self):
-            if what == "add":
-                directory = self.directory(opts)
-                manifest_of(directory)
-                _add(directory, urls)
-            elif what == "show":
+            if what == "show":
                 with self.crawl(opts) as directory:
                     _show(directory, urls[0])
             else:
@@ -158,11 +151,3 @@ def _show(directory: Path, text: str) -> None:
         raise StorageError(f"{visible(text)} is no sitemap that the crawl in {directory} knows")
     for name, value in _facts(max(found, key=_knowledge)).items():
         print(f"{name.replace('_', ' '):<14} {one_line(_words(value))}")
-
-
-def _add(directory: Path, texts: list[str]) -> None:
-    leave(directory, seeds_of(texts))
-    print(
-        f"Added to {directory}. A running crawl that uses sitemaps visits them at once, "
-        "another when it is resumed with -a sitemaps=1 or -a watch=1"
-    )

@@ -52,13 +52,6 @@ def sitemaps(job: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_an_added_one_is_visited_when(tmp_path: Path, web: LocalWeb) -> None:
-    """The command names both arguments with which a resumed crawl takes up what was added."""
-    gather(web, tmp_path / "job")
-    said = sitemaps(tmp_path / "job", "add", f"{web.root}/more.xml")
-    assert said.endswith("another when it is resumed with -a sitemaps=1 or -a watch=1\n")
-
-
 def test_list(job: Path, web: LocalWeb) -> None:
     """The table has a sitemap a line, with what it listed and when it is visited next."""
     header, line = sitemaps(job).splitlines()
@@ -100,36 +93,12 @@ def test_addresses(job: Path, web: LocalWeb) -> None:
     assert sitemaps(job, "--format", "urls") == f"{web.root}/s.xml\n"
 
 
-@pytest.mark.deep
-def test_add(web: LocalWeb, tmp_path: Path) -> None:
-    """What is added is visited when the crawl is resumed."""
-    directory = tmp_path / "job"
-    gather(web, directory)
-    before = web.paths().count("/hand.txt")
-    assert "Added" in sitemaps(directory, "add", f"{web.root}/hand.txt")
-    gather(web, directory)
-    assert web.paths().count("/hand.txt") == before + 1
-    assert "/2" in web.paths()
-    assert f"{web.root}/hand.txt" in sitemaps(directory, "--format", "urls")
-    gather(web, directory)
-    assert web.paths().count("/hand.txt") <= before + 2  # what was added just before the end may be visited again
-
-
-def test_nothing_can_be_added(job: Path, tmp_path: Path) -> None:
-    """What is no URL adds nothing, nor do the others beside it."""
-    (tmp_path / "crawl.json").write_bytes((job / "crawl.json").read_bytes())
-    done = command("sitemaps", "-d", str(tmp_path), "add", "http://a.example/s.xml", "ftp://a.example/")
-    assert (done.returncode, "ftp" in done.stderr) == (1, True)
-    assert [file.name for file in tmp_path.iterdir()] == ["crawl.json"]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["show", "http://a.example/x"], 1, "is no sitemap that the crawl in"),
-        (["add", "mailto:x"], 1, "mailto"),
         (["show"], 2, "name one of"),
-        (["delete"], 2, "name one of"),
+        (["add", "http://a.example/x"], 2, "name one of"),
         (["--limit", "0"], 2, "no number of lines"),
     ],
 )

@@ -387,7 +387,6 @@ class Watched:
         self.back: LocalWeb | None = None
         """What was down at first."""
         self._forbidden_after = 0
-        self.added = ""
 
     def run(self) -> None:
         domains = f"{self.growing.root},{self.dated.root},{self.down}"
@@ -396,8 +395,6 @@ class Watched:
             watch(domains, self.jobdir, settings, lambda: self._step(stack), "all that is to happen has happened")
 
     def _step(self, stack: ExitStack) -> bool:
-        if not self.added and self.growing.hits:
-            self.added = sitemaps_add(self.jobdir, f"{self.growing.root}/p-added.txt")
         if self.back is None and self._is_found_down():
             port = int(self.down.rpartition(":")[2])
             self.back = stack.enter_context(LocalWeb(self.site, address="127.0.0.3", port=port))
@@ -421,19 +418,13 @@ class Watched:
             self.site["/s.xml"] = Answer(urlset("/1", "/2", "/3"), headers=XML)
 
     def _is_over(self) -> bool:
-        is_grown = {"/p3", "/p-added.txt"} < set(self.growing.paths())
+        is_grown = "/p3" in self.growing.paths()
         is_back = self.back is not None and "/3" in self.back.paths()
         return is_grown and is_back and self.dated.paths().count("/page") == 2 and self.believed() > 0
 
     def believed(self) -> int:
         """How many pages were fetched again on the word of the sitemap that lies."""
         return sum(path in Dated.lies for path in self.dated.paths()) - len(Dated.lies)
-
-
-def sitemaps_add(jobdir: Path, url: str) -> str:
-    done = scrapy("sitemaps", "-d", str(jobdir), "add", url)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -457,11 +448,6 @@ class TestWatch:
         """What a killed crawl has left is sound."""
         checked = scrapy("check-crawl", str(watched.jobdir))
         assert checked.returncode == 0, checked.stdout + checked.stderr
-
-    def test_added(self, watched: Watched) -> None:
-        """A running crawl visits what is added."""
-        assert "Added" in watched.added
-        assert "/p-added.txt" in watched.growing.paths()
 
     def test_pages_that_change(self, watched: Watched) -> None:
         """A page is fetched again when its sitemap says that it has changed since."""

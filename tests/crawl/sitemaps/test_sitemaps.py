@@ -22,7 +22,6 @@ from sitecrawl.crawl import build, sitemap_visit
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.live_sitemaps import Sitemaps
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
-from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawl.sitemaps.locations import GUESSES, How, usual
 from sitecrawl.crawl.sitemaps.record import MAX_INTERVAL, NEVER, SitemapKind, SitemapRecord, SitemapState
 from sitecrawl.frontier.contract import Asked
@@ -875,24 +874,7 @@ class TestPages:
             play({MAP: urlset("/1", "/2", "/3")}, story)
 
 
-class TestAdded:
-    def test_from_outside(self, play: Play, tmp_path: Path) -> None:
-        """What is left in the crawl's directory is visited at the next tick, and the file goes with a checkpoint."""
-
-        def left() -> list[Path]:
-            return list(tmp_path.glob("*.added-sitemaps"))
-
-        async def story(crawl: Crawl) -> None:
-            leave(tmp_path, [parse(ROOT + MAP)])
-            crawl.sitemaps.tick()
-            assert await crawl.run() == [MAP, "/1"]
-            assert left()
-            for _ in range(2):
-                crawl.parts.checkpoints.write()
-            assert not left()
-
-        play({MAP: urlset("/1")}, story)
-
+class TestNamed:
     def test_what_is_known(self, play: Play) -> None:
         """A sitemap that is known is visited at once when a person names it, and is theirs from then on."""
         site = {"/i.xml": index(MAP), MAP: urlset("/1")}
