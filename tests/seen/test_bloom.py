@@ -96,14 +96,6 @@ def test_a_cleared_filter_expects_what_it_is_told() -> None:
     assert len(bloom._layers) == 1
 
 
-def test_its_memory_is_known() -> None:
-    """`memory` is what the layers' bits take, within 2%."""
-    bloom = ScalableBloom(capacity=10_000, error_rate=0.01)
-    bloom.add_many(random_keys(50_000, 1))
-    taken = sum(len(layer.dump()) for layer in bloom._layers)
-    assert bloom.memory() == pytest.approx(taken, rel=0.02)
-
-
 @pytest.mark.parametrize("capacity", [1, 7, 64, 1000, 12_345])
 def test_the_size_of_a_layer_is_known_before_it_is_written(capacity: int) -> None:
     """The file names the sizes of all layers before the first of them."""

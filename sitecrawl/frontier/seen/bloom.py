@@ -158,10 +158,6 @@ class ScalableBloom:
         self._layers.clear()
         self._counts.clear()
 
-    def memory(self) -> int:
-        """Bytes that the layers take."""
-        return sum(layer.size() for layer in self._layers)
-
     def save(self, path: Path, hash_name: str) -> None:
         """Replace the file `path` atomically; `hash_name` names the function that made the keys.
 
