@@ -47,8 +47,6 @@ class SiteArguments:
     """One more round over pages fetched before this Unix time; None for none."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
-    llms_txt: bool = False
-    """Ask the seeds' hosts for their llms.txt, and follow what it lists."""
     render: str | None = None
     """Whether a browser renders pages, one of `RENDER`; None leaves it to SITECRAWL_RENDER."""
     screenshots: bool = False
@@ -129,7 +127,7 @@ class SiteArguments:
 
 NAMES = (*(f.name for f in fields(SiteArguments) if f.name != "named"), "allow", "deny", "hubs")
 _SWITCH = {"0": False, "1": True}
-_SWITCHES = ("watch", "recrawl", "requisites", "llms_txt", "screenshots", "dry")
+_SWITCHES = ("watch", "recrawl", "requisites", "screenshots", "dry")
 
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:

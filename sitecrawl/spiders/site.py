@@ -88,8 +88,6 @@ class SiteSpider(Spider):
     """None without sitemaps, and before `start`."""
     recrawling: _Recrawling | None = None
     """None if pages are not fetched again."""
-    llms_txt: Any = None
-    """Looks for llms.txt; None without."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -152,9 +150,6 @@ class SiteSpider(Spider):
         self.crawl.checkpoints.add(Given(self.given))
         began = self._begin_again()
         self.crawl.seeding.seed(self.arguments.seeds, priority=self.seed_priority)
-        if self.arguments.llms_txt:
-            self.llms_txt = _of_plugin("llms_txt", self.settings)(self.crawl)
-            self.llms_txt.ask(self.arguments.seeds)
         if self.arguments.gathers or began:
             self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
             self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
@@ -263,8 +258,6 @@ class SiteSpider(Spider):
         if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
-        if self.llms_txt is not None and not self.llms_txt.read(self.crawl.fetches.of(response.request), page):
-            return
         yield page
         if 200 <= page.status < 300 and not page.quarantined:
             yield from self.extract(response, page) or ()
@@ -285,7 +278,7 @@ def _of_plugin(argument: str, settings: BaseSettings) -> Any:
 
 
 def _check_plugins(arguments: SiteArguments, settings: BaseSettings) -> None:
-    for name in ("again", "recrawl", "dry", "llms_txt", "render", "screenshots", "ftp"):
+    for name in ("again", "recrawl", "dry", "render", "screenshots", "ftp"):
         if getattr(arguments, name) not in {None, False, "0"} and not plugins.of_argument(name, settings):
             raise OptionError(f"{name} is an argument of a plug-in that is not here: docs/plugins.md")
 

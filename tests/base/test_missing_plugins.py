@@ -41,7 +41,6 @@ OF_PLUGINS = {
     "again": "recrawl",
     "recrawl": "recrawl",
     "dry": "dry_run",
-    "llms_txt": "llms_txt",
     "render": "rendering",
     "screenshots": "rendering",
     "ftp": "ftp",

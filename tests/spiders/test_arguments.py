@@ -66,7 +66,7 @@ def test_an_argument_like_no_other():
     with pytest.raises(
         OptionError,
         match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, recrawl, again, requisites, "
-        "llms_txt, render, screenshots, ftp, dry, job, allow, deny",
+        "render, screenshots, ftp, dry, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 
