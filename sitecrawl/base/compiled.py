@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, cast
 
 PURE: Final = "SITECRAWL_PURE"
 """The variable of the environment that has everything done in Python, unless it is empty or 0."""
-INTERFACE: Final = 10
+INTERFACE: Final = 12
 """Of the C: who changes what its functions take, give or mean adds one here and in `_native.c`."""
 
 

@@ -88,6 +88,16 @@ def test_a_template_that_may_be_shown(native: Native, tag: str) -> None:
     assert ("two" in read(native, html).text) == ("=x" not in tag)
 
 
+@pytest.mark.parametrize("before", ["", "<!doctype html>", "<!doctype html public x>", "<!doctype html><frameset>"])
+@pytest.mark.parametrize("begins", ["", "<!DOCTYPE html>", "<!doctype html public x>"])
+def test_a_page_after_another(native: Native, before: str, begins: str) -> None:
+    """Whose document it may get: whether a table ends a paragraph hangs on the doctype of its own page."""
+    html = f"{begins}<p>one<table><tr><td><a href=/x>two<x-own y=z>".encode()
+    other = f"{before}<p><b><x-other z=y><a href=/y>three<table><select><svg><template>".encode()
+    for one in (other, html, html, other, html):
+        assert read(native, one) == read(None, one)
+
+
 @pytest.mark.parametrize("depth", [10, 3000])
 def test_deep_pages(native: Native, depth: int) -> None:
     html = b"<div><a href=/x>t" * depth
@@ -133,7 +143,7 @@ def test_a_library_without_one_function(native: Native, tmp_path: Path) -> None:
             assert not native.use_lexbor(str(file))
     finally:
         assert native.use_lexbor(lexbor.__file__)
-    assert len(names) == 19
+    assert len(names) == 20
 
 
 @pytest.mark.parametrize(

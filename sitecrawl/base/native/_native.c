@@ -82,7 +82,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 10);
+    return PyModule_AddIntConstant(module, "INTERFACE", 12);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -27,6 +27,7 @@ enum { UNASKED = 0, UNWANTED = 1, FOREIGN = 2, WANTED = 3, TITLE = 4, ANCHOR = 5
 static struct {
     Node *(*create)(void);
     Node *(*destroy)(Node *document);
+    void (*clean)(Node *document);
     void (*set_options)(Node *document, unsigned options);
     unsigned (*parse)(Node *document, const unsigned char *html, size_t size);
     Node *(*root)(Node *document);
@@ -49,6 +50,7 @@ static struct {
 static const char *const names[] = {
     "lxb_html_document_create",
     "lxb_html_document_destroy",
+    "lxb_html_document_clean",
     "lxb_html_document_dom_opt_set_noi",
     "lxb_html_document_parse",
     "lxb_dom_document_root",
@@ -70,6 +72,7 @@ static const char *const names[] = {
 
 static int is_ready = 0;
 static unsigned char kinds[KNOWN_TAGS]; /* by the number of a tag, what its elements are: asked for once */
+static Node *spare = NULL; /* an empty document for the next page: making one and a parser takes a fifth of a parse */
 
 const char use_lexbor_doc[] = PyDoc_STR("use_lexbor(path, /)\n--\n\nWhether lexbor's functions are in the library there.");
 
@@ -97,6 +100,10 @@ PyObject *use_lexbor(PyObject *Py_UNUSED(module), PyObject *path) {
         memcpy(&found[at], &address, sizeof address);
     }
     _Static_assert(sizeof found == sizeof lexbor, "a name a function");
+    if (spare != NULL) { /* of a library that was found before */
+        lexbor.destroy(spare);
+        spare = NULL;
+    }
     memcpy(&lexbor, found, sizeof lexbor);
     memset(kinds, UNASKED, sizeof kinds);
     is_ready = 1; /* the library stays open: whoever called has it loaded */
@@ -374,8 +381,7 @@ static PyObject *all_text(const Reader *reader, Node *body) {
         }
         failed = (!is_first && append(&buffer, (const unsigned char *)" ", 1) < 0) || append(&buffer, text, length) < 0;
         is_first = 0;
-        lexbor.free_text(reader->document, text);
-        if (failed) {
+        if (failed) { /* the copy of the text goes with the document */
             PyMem_Free(buffer.bytes);
             return NULL;
         }
@@ -452,6 +458,25 @@ done:
     return read;
 }
 
+/* The spare document, or a new one; NULL with an error. */
+static Node *take_document(void) {
+    Node *document = spare == NULL ? lexbor.create() : spare;
+    spare = NULL; /* parsing lets other threads go on */
+    return document == NULL ? (Node *)PyErr_NoMemory() : document;
+}
+
+/* Empties a document whose page was read; only after this beginning it is in no quirks mode, which lexbor keeps. */
+static void give_back(Node *document, int was_read, const char *html, size_t length) {
+    static const char standard[] = "<!doctype html>";
+    const size_t size = sizeof standard - 1;
+    if (spare == NULL && was_read && length >= size && PyOS_mystrnicmp(html, standard, (Py_ssize_t)size) == 0) {
+        lexbor.clean(document);
+        spare = document;
+    } else {
+        lexbor.destroy(document);
+    }
+}
+
 const char tree_doc[] = PyDoc_STR(
     "tree(html, most_tags, limit, type, collapsed, /)\n--\n\n"
     "The first `limit` elements of a page in UTF-8, each a `type`, and its text; None where the twin has to look:\n"
@@ -482,12 +507,10 @@ PyObject *tree(PyObject *Py_UNUSED(module), PyObject *args) {
         is_whole &= reader.common[at] != NULL;
     }
     if (is_whole && reader.empty != NULL) {
-        reader.document = lexbor.create();
-        if (reader.document == NULL) {
-            PyErr_NoMemory();
-        } else {
+        reader.document = take_document();
+        if (reader.document != NULL) {
             read = read_tree(&reader, html, (size_t)length);
-            lexbor.destroy(reader.document);
+            give_back(reader.document, read != NULL && read != Py_None, html, (size_t)length);
         }
     }
     Py_XDECREF(reader.empty);
