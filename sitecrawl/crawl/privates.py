@@ -80,7 +80,9 @@ _NAMES: Final = {
         scrapy.core.downloader.middleware:DownloaderMiddlewareManager download_async
         scrapy.core.scraper:Scraper _check_if_closing _process_spidermw_output_async _scrape concurrent_items
         scrapy.core.scraper:Scraper enqueue_scrape handle_spider_error handle_spider_output_async slot
-        scrapy.core.scraper:Slot add_response_request finish_response next_response_request_deferred""",
+        scrapy.core.scraper:Scraper call_spider_async
+        scrapy.core.scraper:Slot add_response_request finish_response next_response_request_deferred
+        scrapy.spiders:Spider _parse""",
     Use.SPIDER_MIDDLEWARES: """
         scrapy.core.scraper:Scraper spidermw
         scrapy.core.spidermw:SpiderMiddlewareManager _process_callback_output _process_spider_exception

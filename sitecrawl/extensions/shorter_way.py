@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from types import GeneratorType, MethodType
 from typing import Any, Final
 
 from scrapy import Request, signals
@@ -31,8 +32,9 @@ from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.defer import aiter_errback, iter_errback
+from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
+from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from sitecrawl.crawl.privates import Use, become, has
@@ -140,6 +142,8 @@ _AT_ONCE: Final = 16
 """Outputs of one callback between two turns of the event loop."""
 _tasks: Final[set[asyncio.Task[None]]] = set()
 """Tasks under way; the loop has only weak references."""
+_looked_at: Final[set[Callable[..., Any]]] = set()
+"""Functions of methods that gave a generator, after Scrapy has looked whether it ends with a value."""
 
 logger = logging.getLogger("scrapy.core.engine")
 
@@ -225,6 +229,24 @@ class _Engine(ExecutionEngine):
 
 class _Scraper(ScrapyScraper):
     """Scrapy's scraper without a task a response; one for each item."""
+
+    async def call_spider_async(self, result: Response | Failure, request: Request) -> Any:
+        """Without another look at a callback that gives generators; Scrapy looks at a method for each response."""
+        if not isinstance(result, Response):
+            return await super().call_spider_async(result, request)
+        assert self.crawler.spider is not None
+        if result.request is None:
+            result.request = request
+        callback: Any = result.request.callback or self.crawler.spider._parse  # noqa: SLF001 - see the module
+        if type(callback) is not MethodType or callback.__func__ not in _looked_at:
+            output = await super().call_spider_async(result, request)
+            if type(callback) is MethodType and isinstance(output, GeneratorType):
+                _looked_at.add(callback.__func__)
+            return output
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # as Scrapy, which lets all go on that has come in
+        output = callback(result, **result.request.cb_kwargs)
+        return output if isinstance(output, GeneratorType) else await ensure_awaitable(iterate_spider_output(output))
 
     async def enqueue_scrape(  # type: ignore[override]
         self, result: Response | Failure, request: Request
