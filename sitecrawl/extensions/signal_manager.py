@@ -9,11 +9,10 @@ others by Scrapy.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_COROUTINE, CO_VARKEYWORDS, isawaitable
 from types import FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydispatch import dispatcher
 from pydispatch.saferef import BoundMethodWeakref
@@ -31,7 +30,16 @@ logger: Final = logging.getLogger("scrapy.utils.signal")
 
 
 _connections: Final = dispatcher.connections
-_ANY: Final = id(dispatcher.Any)
+_ANY: Final = dispatcher.Any
+
+
+class _Receiver(NamedTuple):
+    """A method of an object; of the object only how to get it, for it may go."""
+
+    get_self: Callable[[], Any]
+    function: FunctionType
+    names: Sequence[str] | None
+    """What it takes of named values; None for all."""
 
 
 def is_heard(signal: Any, sender: Any) -> bool:
@@ -39,49 +47,40 @@ def is_heard(signal: Any, sender: Any) -> bool:
     return bool(_connected(signal, sender))
 
 
-def _connected(signal: Any, sender: Any) -> list[Sequence[Any]]:
+def _connected(signal: Any, sender: Any) -> list[list[Any]]:
     """References to whom is connected to `signal` or to all signals, of `sender` or of all senders."""
-    found: list[Sequence[Any]] = []
-    for one in (id(sender), _ANY):
-        signals = _connections.get(one)
-        if not signals:
-            continue
-        if references := signals.get(signal):
-            found.append(references)
-        if dispatcher.Any in signals and (references := signals[dispatcher.Any]):
-            found.append(references)
+    found: list[list[Any]] = []
+    for signals in (_connections.get(id(sender)), _connections.get(id(_ANY))):
+        if signals:
+            if references := signals.get(signal):
+                found.append(references)
+            if references := signals.get(_ANY):
+                found.append(references)
     return found
 
 
-def _methods(connected: list[Sequence[Any]]) -> list[MethodType] | None:
-    """The methods that live, if all are methods of Python's, and each is there once."""
-    if len(connected) > 1:
-        return None
-    methods = []
-    for reference in connected[0]:
+def _receivers_of(references: Sequence[Any]) -> list[_Receiver] | None:
+    """How to call each, if all are methods of Python's."""
+    receivers = []
+    for reference in references:
         if type(reference) is not BoundMethodWeakref:
             return None
-        if (method := reference()) is not None:
-            if type(method) is not MethodType or type(method.__func__) is not FunctionType:
+        if (function := reference.weakFunc()) is not None:
+            if type(function) is not FunctionType:
                 return None
-            methods.append(method)
-    return methods
+            code = function.__code__
+            names = None if code.co_flags & CO_VARKEYWORDS else code.co_varnames[1 : code.co_argcount]
+            receivers.append(_Receiver(reference.weakSelf, function, names))
+    return receivers
 
 
-@lru_cache(maxsize=1024)
-def _parameters(function: FunctionType) -> Sequence[str] | None:
-    """What a method of this function takes of named values; None for all. (A code would be hashed with all that is
-    in it.)
-    """
-    code = function.__code__
-    return None if code.co_flags & CO_VARKEYWORDS else code.co_varnames[1 : code.co_argcount]
-
-
-def _tell(methods: Sequence[MethodType], named: Mapping[str, Any], quietly: tuple[type[Exception], ...]) -> _Answers:
+def _tell(receivers: Sequence[_Receiver], named: Mapping[str, Any], quietly: tuple[type[Exception], ...]) -> _Answers:
     """Call each with those of the values that it takes; gives what it gave, or a failure, which is logged."""
     answers: _Answers = []
-    for method in methods:
-        names = _parameters(method.__func__)
+    for get_self, function, names in receivers:
+        if (receiver := get_self()) is None:
+            continue
+        method = MethodType(function, receiver)
         values = named if names is None else {name: named[name] for name in names if name in named}
         try:
             answer = method(**values)
@@ -104,15 +103,31 @@ def _log(text: str, method: Any, named: Mapping[str, Any], error: Exception | No
 class Signals(SignalManager):
     """Sends to whom Scrapy's would, in its order and with the same outcome."""
 
+    def __init__(self, sender: Any = dispatcher.Anonymous) -> None:
+        super().__init__(sender)
+        self._known: dict[Any, tuple[list[Any], list[_Receiver] | None]] = {}
+        """By signal, the references that were last connected to it, and whom they lead to."""
+
+    def _receivers(self, signal: Any, connected: list[list[Any]]) -> list[_Receiver] | None:
+        """How to call each, if all are methods that hear `signal` in the same way, so that each is there once."""
+        if len(connected) > 1:
+            return None
+        references = connected[0]
+        known = self._known.get(signal)
+        if known is None or known[0] != references:
+            known = self._known[signal] = [*references], _receivers_of(references)
+        return known[1]
+
     def send_catch_log(self, signal: Any, **named: Any) -> _Answers:
         if not (connected := _connected(signal, named.setdefault("sender", self.sender))):
             return []
-        methods = _methods(connected)
-        if methods is None or "dont_log" in named:
+        receivers = self._receivers(signal, connected)
+        if receivers is None or "dont_log" in named:
             return super().send_catch_log(signal, **named)
-        answers = _tell(methods, named | {"signal": signal}, (StopDownload,))
+        named["signal"] = signal
+        answers = _tell(receivers, named, (StopDownload,))
         for method, answer in answers:
-            if isinstance(answer, Deferred):
+            if answer is not None and isinstance(answer, Deferred):
                 _log("Cannot return deferreds from signal handler: %(receiver)s", method, named)
         return answers
 
@@ -120,11 +135,15 @@ class Signals(SignalManager):
         """Without a task for each receiver, unless one is a coroutine."""
         if not (connected := _connected(signal, named.setdefault("sender", self.sender))):
             return []
-        methods = _methods(connected)
-        if methods is None or "dont_log" in named or any(one.__code__.co_flags & CO_COROUTINE for one in methods):
+        receivers = self._receivers(signal, connected)
+        if receivers is None or "dont_log" in named or _has_coroutine(receivers):
             return await super().send_catch_log_async(signal, **named)
-        answers = _tell(methods, named | {"signal": signal}, ())
-        return [(method, await _outcome(method, answer, named)) for method, answer in answers]
+        named["signal"] = signal
+        return [(method, await _outcome(method, answer, named)) for method, answer in _tell(receivers, named, ())]
+
+
+def _has_coroutine(receivers: Sequence[_Receiver]) -> bool:
+    return any(function.__code__.co_flags & CO_COROUTINE for _, function, _ in receivers)
 
 
 async def _outcome(method: Any, answer: Any, named: Mapping[str, Any]) -> Any:

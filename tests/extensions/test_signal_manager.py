@@ -49,6 +49,19 @@ def test_who_is_reached(connected: dict[str, Any], answers: int) -> None:
     assert Signals(SENDER).send_catch_log(SIGNAL, word="yes") == []
 
 
+def test_who_comes_and_goes() -> None:
+    """Each signal reaches who is connected when it is sent."""
+    first, second, manager = Hearer(), Hearer(), Signals(SENDER)
+    dispatcher.connect(first.hear, SIGNAL, SENDER)
+    assert manager.send_catch_log(SIGNAL, word="yes") == [(first.hear, "yes")]
+    dispatcher.connect(second.hear, SIGNAL, SENDER)
+    assert manager.send_catch_log(SIGNAL, word="yes") == [(first.hear, "yes"), (second.hear, "yes")]
+    dispatcher.disconnect(first.hear, SIGNAL, SENDER)
+    assert manager.send_catch_log(SIGNAL, word="yes") == [(second.hear, "yes")]
+    del second
+    assert manager.send_catch_log(SIGNAL, word="yes") == []
+
+
 def test_another_sender() -> None:
     """Who sends can be said with the signal."""
     hearer = Hearer()
