@@ -56,9 +56,6 @@ class Native(Protocol):
     ) -> None:
         """That of `sitecrawl.frontier.urls.link_credit`."""
 
-    def raised_rank(self, rank: bytes, credit: int, /) -> bytes | None:
-        """That of `sitecrawl.frontier.urls.order`, of credit that fits into 63 bits."""
-
     def base32(self, data: bytes, /) -> str:
         """As `base64.b32encode` has it."""
 

@@ -18,7 +18,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.urls.options import FrontierOptions
 from sitecrawl.frontier.urls.record import Flag
 
-both = both_ways("sitecrawl.frontier.urls.link_credit.native", "sitecrawl.frontier.urls.order.native")
+both = both_ways("sitecrawl.frontier.urls.link_credit.native")
 
 A, B, C = "a.example", "b.example", "c.example"
 

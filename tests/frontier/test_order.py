@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from compiled_core import both_ways
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,8 +26,6 @@ from sitecrawl.frontier.urls.order import (
     with_priority,
 )
 from sitecrawl.frontier.urls.record import RANK_BYTES
-
-both = both_ways("sitecrawl.frontier.urls.order.native")
 
 URLS = st.tuples(st.integers(1 - 2**31, 2**31), st.integers(0, 0xFFFF), st.integers(1, 2**47))
 """Priority, depth, serial number."""

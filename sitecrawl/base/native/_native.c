@@ -70,7 +70,6 @@ static PyMethodDef methods[] = {
     {"clock_mark", clock_mark, METH_VARARGS, clock_mark_doc},
     {"http_head", http_head, METH_VARARGS, http_head_doc},
     {"owe", owe, METH_VARARGS, owe_doc},
-    {"raised_rank", raised_rank, METH_VARARGS, raised_rank_doc},
     {"shingles", shingles, METH_O, shingles_doc},
     {"shown_compare", shown_compare, METH_VARARGS, shown_compare_doc},
     {"shown_fill", shown_fill, METH_VARARGS, shown_fill_doc},

@@ -1,15 +1,7 @@
-/* What each link of a page costs a frontier: a look at the cache of seen URLs, credit that is owed to its target, and
-   the target's place in its queue. The twins are in sitecrawl/frontier/seen/clock.py, sitecrawl/frontier/urls/
-   link_credit.py and sitecrawl/frontier/urls/order.py. */
+/* What each link of a page costs a frontier: a look at the cache of seen URLs, and credit that is owed to its target.
+   The twins are in sitecrawl/frontier/seen/clock.py and sitecrawl/frontier/urls/link_credit.py. */
 
 #include "links.h"
-
-#include <stdint.h>
-#include <string.h>
-
-enum { RANK = 12, CLASS = 6, TOP_CLASS = 0xFFFF };
-/* The root of 2^127, rounded up. */
-#define ROOT UINT64_C(0xB504F333F9DE6485)
 
 const char clock_mark_doc[] = PyDoc_STR(
     "clock_mark(slots, marks, keys, start, /)\n--\n\n"
@@ -94,44 +86,4 @@ PyObject *owe(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     }
     Py_RETURN_NONE;
-}
-
-/* Half octaves: see `credit_class` in order.py. */
-static unsigned class_of(uint64_t credit) {
-    unsigned bits = 64;
-    if (credit == 0) {
-        return 0;
-    }
-    for (; !(credit >> 63); credit <<= 1) {
-        bits--;
-    }
-    return credit >= ROOT ? 2 * bits : 2 * bits - 1;
-}
-
-const char raised_rank_doc[] = PyDoc_STR(
-    "raised_rank(rank, credit, /)\n--\n\n"
-    "The rank with so much credit, 0 to 2^63 - 1, where that is less than `rank`, of 12 bytes; else None.");
-
-PyObject *raised_rank(PyObject *Py_UNUSED(module), PyObject *args) {
-    const char *rank;
-    char raised[RANK];
-    Py_ssize_t length;
-    long long credit;
-    unsigned before, after;
-    if (!PyArg_ParseTuple(args, "y#L:raised_rank", &rank, &length, &credit)) {
-        return NULL;
-    }
-    if (length != RANK) {
-        PyErr_SetString(PyExc_ValueError, "a rank has 12 bytes");
-        return NULL;
-    }
-    before = (unsigned)(unsigned char)rank[CLASS] << 8 | (unsigned char)rank[CLASS + 1];
-    after = TOP_CLASS - class_of(credit > 0 ? (uint64_t)credit : 0);
-    if (after >= before) {
-        Py_RETURN_NONE;
-    }
-    memcpy(raised, rank, RANK);
-    raised[CLASS] = (char)(after >> 8);
-    raised[CLASS + 1] = (char)(after & 0xFF);
-    return PyBytes_FromStringAndSize(raised, RANK);
 }

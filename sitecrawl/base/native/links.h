@@ -7,8 +7,7 @@
 
 PyObject *clock_mark(PyObject *module, PyObject *args);
 PyObject *owe(PyObject *module, PyObject *args);
-PyObject *raised_rank(PyObject *module, PyObject *args);
 
-extern const char clock_mark_doc[], owe_doc[], raised_rank_doc[];
+extern const char clock_mark_doc[], owe_doc[];
 
 #endif

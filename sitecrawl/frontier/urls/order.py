@@ -18,7 +18,6 @@ import struct
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from sitecrawl.base.compiled import native
 from sitecrawl.base.errors import OptionError, meant
 
 _RANK = struct.Struct(">IHHI")
@@ -40,8 +39,6 @@ CLASS_ENDS: Final = 8
 FIRST: Final = _MIDDLE
 """The priority of what goes before all that spiders want: the requisites of pages that have been fetched."""
 _TOP_CLASS = 0xFFFF
-_LARGEST_CREDIT = (1 << 63) - 1
-"""No page of a crawl holds more."""
 _GREATEST_CLASS = 2 * 63
 """Of credit, which fits into 63 bits; ranks of other orders name greater ones."""
 
@@ -213,13 +210,6 @@ def with_priority(rank: bytes, priority: int) -> bytes:
 
 def raised_rank(rank: bytes, credit: int) -> bytes | None:
     """The rank of `Aopic` of the same URL with so much credit, if that is less; else None."""
-    if native is None or credit > _LARGEST_CREDIT:
-        return _raised_in_python(rank, credit)
-    return native.raised_rank(rank, credit)
-
-
-def _raised_in_python(rank: bytes, credit: int) -> bytes | None:
-    """`raised_rank` without C."""
     its_class = credit_class(credit)
     if its_class <= class_of(rank):
         return None
