@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_COROUTINE, CO_VARKEYWORDS, isawaitable
 from types import FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydispatch import dispatcher
 from pydispatch.saferef import BoundMethodWeakref
@@ -31,15 +31,13 @@ logger: Final = logging.getLogger("scrapy.utils.signal")
 
 _connections: Final = dispatcher.connections
 _ANY: Final = dispatcher.Any
+_ANY_ID: Final = id(_ANY)
 
 
-class _Receiver(NamedTuple):
-    """A method of an object; of the object only how to get it, for it may go."""
-
-    get_self: Callable[[], Any]
-    function: FunctionType
-    names: Sequence[str] | None
-    """What it takes of named values; None for all."""
+_Receiver = tuple[Callable[[], Any], FunctionType, Sequence[str] | None]
+"""A method of an object: how to get the object, which may go; the function; what it takes of named values, None for
+all.
+"""
 
 
 def is_heard(signal: Any, sender: Any) -> bool:
@@ -50,18 +48,19 @@ def is_heard(signal: Any, sender: Any) -> bool:
 def _connected(signal: Any, sender: Any) -> list[list[Any]]:
     """References to whom is connected to `signal` or to all signals, of `sender` or of all senders."""
     found: list[list[Any]] = []
-    for signals in (_connections.get(id(sender)), _connections.get(id(_ANY))):
-        if signals:
-            if references := signals.get(signal):
-                found.append(references)
-            if references := signals.get(_ANY):
-                found.append(references)
+    if signals := _connections.get(id(sender)):
+        if references := signals.get(signal):
+            found.append(references)
+        if references := signals.get(_ANY):
+            found.append(references)
+    if signals := _connections.get(_ANY_ID):
+        found += filter(None, (signals.get(signal), signals.get(_ANY)))
     return found
 
 
 def _receivers_of(references: Sequence[Any]) -> list[_Receiver] | None:
     """How to call each, if all are methods of Python's."""
-    receivers = []
+    receivers: list[_Receiver] = []
     for reference in references:
         if type(reference) is not BoundMethodWeakref:
             return None
@@ -70,7 +69,7 @@ def _receivers_of(references: Sequence[Any]) -> list[_Receiver] | None:
                 return None
             code = function.__code__
             names = None if code.co_flags & CO_VARKEYWORDS else code.co_varnames[1 : code.co_argcount]
-            receivers.append(_Receiver(reference.weakSelf, function, names))
+            receivers.append((reference.weakSelf, function, names))
     return receivers
 
 
