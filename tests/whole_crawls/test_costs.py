@@ -31,7 +31,7 @@ Calls = Callable[[str, str], float]
 
 IMPORTS = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "attr/", "zope/", "inspect", "enum")
 CALLS = {
-    "engine": (830, 910),
+    "engine": (690, 800),
     "frontier": (615, 670),
     "download": (390, 390),
     "crawl, progress, the rest of ours": (230, 280),
