@@ -180,8 +180,13 @@ class Fleet:
         self._workers: dict[Path, _Worker] = {}
         self._selector = selectors.DefaultSelector()
         self._restarts = 0
-        self.is_stopping = False
+        self._ended_by: int | None = None
+        """The signal by which somebody has ended the crawl."""
+
+    @property
+    def is_stopping(self) -> bool:
         """Whether somebody has ended the crawl."""
+        return self._ended_by is not None
 
     def run(self) -> list[int]:
         """The exit codes of all workers, when all have ended."""
@@ -217,6 +222,8 @@ class Fleet:
             )  # fmt: skip
         worker = self._workers[place] = _Worker(place, process, Ear(ours))
         self._selector.register(ours, selectors.EVENT_READ, worker)
+        if self._ended_by is not None:  # it came while this one was being started, who is not known until now
+            process.send_signal(self._ended_by)
 
     def _hear(self, worker: _Worker) -> None:
         if worker.ear is None:
@@ -242,10 +249,10 @@ class Fleet:
                 self._start(place)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.is_stopping = True
+        self._ended_by = signal.SIGTERM if number == signal.SIGHUP else number
         for worker in self._workers.values():
             if worker.process.poll() is None:
-                worker.process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+                worker.process.send_signal(self._ended_by)
 
 
 def _log_of(place: Path) -> Path:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +26,7 @@ from waiting import FOREVER, PATIENCE, until
 
 from sitecrawl.cluster.line import VARIABLE
 from sitecrawl.cluster.own_redis import redis_server
-from sitecrawl.console.fleet import Team
+from sitecrawl.console.fleet import Fleet, Team
 from sitecrawl.console.status_line import StatusLine
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.workers import stores_below
@@ -43,6 +44,20 @@ def test_workers_that_do_not_begin(
     team.ended("worker-4", -2, again=False, wanted=True)
     assert capsys.readouterr().err == "sitecrawl: it is \\x1b[31m taken\n"
     assert caplog.messages == [f"worker-3 ended with exit code 1: {tmp_path}/worker-3.log says why"]
+
+
+def test_an_end_while_a_worker_is_started(tmp_path: Path) -> None:
+    """A signal that comes before a worker is known ends that one, too."""
+
+    def sleeping(place: Path) -> list[str]:
+        if place.name == "worker-2":
+            signal.raise_signal(signal.SIGTERM)
+        return [sys.executable, "-c", f"import time; time.sleep({FOREVER})"]
+
+    team = Team(tmp_path, StatusLine(live=False, interval=0, aloud=False))
+    fleet = Fleet(sleeping, [tmp_path / "worker-1", tmp_path / "worker-2"], team)
+    assert fleet.run() == [-signal.SIGTERM, -signal.SIGTERM]
+    assert fleet.is_stopping
 
 
 QUICK = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True, "SITECRAWL_LEASE_SECONDS": 4}
