@@ -300,6 +300,7 @@ class DiskFrontier:
             good = good and state == UrlState.FETCHED
             section = host.sections[record.section]
             section.remember(visit.key, good=good)
+            visit.news.is_redirect = 300 <= status < 400
             self._learn(host, section, good=good, news=visit.news)
         if self._repeats and state == UrlState.FETCHED and visit.request is None:
             self._once_more(visit.key, record, host, priority=0)

@@ -702,3 +702,18 @@ def test_what_a_redirect_leads_to_is_news_of_it(bench):
     for name, host in (("b", "a.example"), ("c/d", "a.example"), ("e", "b.example")):
         crawl.frontier.add([url(name, host)], depth=1, referrer=visit.key, asked=Asked())
     assert (visit.news.in_circle, visit.news.on_host) == (1, 2.0)
+
+
+def test_a_redirect_is_worth_what_it_leads_to(bench):
+    """Links that lead to a login alone, at a new address each, are worth nothing; pages and doors to pages are."""
+    crawl = bench("aopic")
+    crawl.add(*(f"{kind}/{n}" for kind in ("page", "edit", "door") for n in range(20)))
+    behind = {"edit": "login/{}", "door": "text/{}"}
+    while (visit := crawl.frontier.next()) is not None:
+        kind, number = visit.url.split("/")[-2:]
+        if to := behind.get(kind):
+            crawl.frontier.add([url(to.format(number))], depth=1, referrer=visit.key, asked=Asked())
+        crawl.frontier.downloaded(visit, 0.0)
+        crawl.frontier.done(visit, UrlState.FETCHED, status=302 if to else 200, good=kind != "login")
+    worth = {kind: crawl.section_of(f"{kind}/0").worth for kind in ("page", "edit", "door")}
+    assert worth["edit"] < min(worth["page"], worth["door"]) / 100

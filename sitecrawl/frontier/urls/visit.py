@@ -17,7 +17,7 @@ _NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "is_new", "leads", "led", "on_host")
+    __slots__ = ("in_circle", "is_new", "is_redirect", "leads", "led", "on_host")
 
     def __init__(self) -> None:
         self.in_circle = 0
@@ -29,6 +29,8 @@ class News:
         self.is_new: bool | None = None
         """Whether it says what its host had not shown, be it worth having or not; None while nobody has looked at it.
         A visit that comes again does."""
+        self.is_redirect = False
+        """A redirect says nothing itself: it is worth what it leads to."""
         self.leads = 0.0
         """What the best section has shown of which it brought a URL, its own circle left out."""
 

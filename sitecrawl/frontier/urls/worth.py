@@ -4,9 +4,9 @@ Choosing the section for the next fetch is a bandit problem with arms by the doz
 what is good is to be fetched all, so exploring is worth little, and hope for each new arm costs a crawl.
 
 - *Hope*: the mean of a beta posterior of the share of hits, as of late: good pages that say something new (a form or
-  a list in another order is a page that nobody had, and tells nothing). Its prior is what the section's *kin*
-  have shown: the URLs of the host that share its path, or one of its keys. The worst of them counts, for a bad part
-  spoils a URL: with `action=edit` any page is an editor.
+  a list in another order is a page that nobody had, and tells nothing; a redirect says nothing itself). Its prior is
+  what the section's *kin* have shown: the URLs of the host that share its path, or one of its keys. The worst of them
+  counts, for a bad part spoils a URL: with `action=edit` any page is an editor.
 - *Leads*: what the best of the sections has shown that a page brings new URLs of. An index page is no content, and
   the only way to it. What leads to its own *circle* alone, as a maze does (`circles`), is not paid for that. While
   a section is young, what it leads to has often shown nothing yet, so it is looked at again.
