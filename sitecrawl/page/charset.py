@@ -279,3 +279,5 @@ _OWN: Final = {
     ),
 }
 codecs.register(_OWN.get)
+
+codecs.lookup(DEFAULT)  # loads its module, which takes a file descriptor: later there may be none, and pages be lost
