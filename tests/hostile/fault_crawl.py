@@ -100,6 +100,7 @@ class FaultyCrawl(FaultyWeb):
             "SITECRAWL_DASHBOARD": False,
             "SITECRAWL_EXIT_CODES": False,
             "SITECRAWL_MAX_IDLE_TIME": 2,
+            "RETRY_TIMES": 50,  # what is dropped three times is given up, as is documented: no fault, but chance
             "CONCURRENT_REQUESTS": 8,
             "TWISTED_DNS_RESOLVER": "clocks.Jumping",
             "LOG_LEVEL": "INFO",
