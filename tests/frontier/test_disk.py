@@ -717,3 +717,17 @@ def test_a_redirect_is_worth_what_it_leads_to(bench):
         crawl.frontier.done(visit, UrlState.FETCHED, status=302 if to else 200, good=kind != "login")
     worth = {kind: crawl.section_of(f"{kind}/0").worth for kind in ("page", "edit", "door")}
     assert worth["edit"] < min(worth["page"], worth["door"]) / 100
+
+
+def test_a_page_that_has_not_changed_is_no_redirect(bench):
+    """What comes again is worth as much as before: its answer has a 3xx status, too."""
+    crawl = bench("aopic")
+    crawl.add(*(f"page/{n}" for n in range(20)))
+    for status in (200, 304):
+        while (visit := crawl.frontier.next()) is not None:
+            crawl.frontier.downloaded(visit, 0.0)
+            crawl.frontier.done(visit, UrlState.FETCHED, status=status)
+        for n in range(20):
+            crawl.frontier.again(url(f"page/{n}").key)
+    section = crawl.section_of("page/0")
+    assert (section.fetched, section.hope) == (40, 1.0)

@@ -131,7 +131,7 @@ class TrapJudge:
         self.good += good
         section.trap.learn(news.in_circle, section.fetched)
         host.trap.learn(news.on_host, host.fetched)
-        says_new = False if news.is_redirect else news.is_new
+        says_new = False if news.is_redirect and news.is_new is None else news.is_new
         host.learn(section, good=good, is_new=says_new, leads=news.leads, led=news.led)
         is_dry = host.drought.ends_row(host.fetched, new=section.look(good=good, is_new=news.is_new))
         is_changed = is_dry is not None and self._dry_up(host, is_dry=is_dry)
