@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from database_files import database_at, put_away
 from frontier_helpers import digest
+from seen_helpers import of_another_kind
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.seen.store import SeenOptions
@@ -32,12 +32,6 @@ def stored(tmp_path: Path) -> Iterator[tuple[Database, UrlTable]]:
     table.flushed()
     yield database, table
     put_away(database)
-
-
-def of_another_kind(file: Path) -> None:
-    """As versions up to 0.2.0 wrote it where `rbloom` was installed."""
-    content = file.read_bytes()[:-4].replace(b'"pybloom-live"', b'"rbloom"      ')
-    file.write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
 
 
 def kept(tmp_path: Path) -> CrawlSeen:

@@ -1,8 +1,10 @@
-"""The reference implementation of the exact set."""
+"""The reference implementation of the exact set, and a filter as another library wrote it."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sitecrawl.frontier.seen.figures import Lookups
 
@@ -32,3 +34,9 @@ class MemorySet:
 
     def close(self) -> None:
         self._keys.clear()
+
+
+def of_another_kind(file: Path) -> None:
+    """Make the filter in `file` one of `rbloom`, as versions up to 0.2.0 wrote it where that was installed."""
+    content = file.read_bytes()[:-4].replace(b'"pybloom-live"', b'"rbloom"      ')
+    file.write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybloom_live import BloomFilter
+from seen_helpers import of_another_kind
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError, StorageError
 from sitecrawl.frontier.seen.bloom import MAGIC, VERSION, Layer, ScalableBloom, load_bloom
@@ -213,9 +214,7 @@ class TestFile:
 
     def test_another_filter_is_refused(self, file: Path) -> None:
         """A file that 0.2.0 wrote with `rbloom` is not read as one of pybloom-live."""
-        whole = file.read_bytes()
-        content = whole[:-4].replace(b'"pybloom-live"', b'"rbloom"      ')
-        file.write_bytes(content + struct.pack("<I", zlib.crc32(content)))
+        of_another_kind(file)
         with pytest.raises(FormatMismatch, match="'filter': 'rbloom'"):
             self.load(file)
 

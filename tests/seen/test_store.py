@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from seen_helpers import of_another_kind
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, OptionError, StorageError
 from sitecrawl.base.hashing import HASH_NAME
@@ -123,9 +123,7 @@ class TestFilterOfAnExactSet:
     def test_a_filter_of_another_kind_is_filled_again(self, tmp_path: Path) -> None:
         """That of a library that earlier versions could use."""
         path = filled(tmp_path / "seen")
-        file = path / "filter"
-        content = file.read_bytes()[:-4].replace(b'"pybloom-live"', b'"rbloom"      ')
-        file.write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
+        of_another_kind(path / "filter")
         store = SeenStore(path, OPTIONS)
         assert "'filter': 'rbloom'" in (store.rebuilt or "")
         store.close()
